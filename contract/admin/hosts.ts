@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { KindReport } from "../host-protocol/heartbeat.ts";
+
+/** A registered host, as the fleet knows it. */
+export const HostRecord = z.object({
+  hostId: z.string(),
+  type: z.enum(["pool", "vm"]),
+  url: z.string(),
+  versions: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+  isolation: z.string().exactOptional(),
+  memoryCap: z.boolean().exactOptional(),
+  egressAllow: z.array(z.string()).exactOptional(),
+  draining: z.boolean(),
+  kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
+  /** Milliseconds since the epoch. */
+  seenAt: z.number(),
+});
+export type HostRecord = z.infer<typeof HostRecord>;
+
+/** 200 of GET /admin/hosts. */
+export const HostList = z.object({ hosts: z.array(HostRecord) });
+export type HostList = z.infer<typeof HostList>;

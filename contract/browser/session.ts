@@ -1,0 +1,68 @@
+import * as z from "zod";
+
+/** The two kinds of pool; chosen by `stealth` alone and never substituted (document 1). */
+export const BrowserKind = z.enum(["fast", "stealth"]);
+export type BrowserKind = z.infer<typeof BrowserKind>;
+
+export const SessionStatus = z.enum(["active", "released", "expired", "unknown"]);
+export type SessionStatus = z.infer<typeof SessionStatus>;
+
+/** Why a session ended (decisions, Additions to the browser gateway). */
+export const CloseReason = z.enum([
+  "released",
+  "client_disconnected",
+  "expired",
+  "browser_crashed",
+  "pool_lost",
+  "orphaned",
+  "lease_ended",
+]);
+export type CloseReason = z.infer<typeof CloseReason>;
+
+// Only a literal true opts in; everything else is the default (document 1, Session create request).
+const toggle = z.unknown().transform((value) => value === true);
+
+/**
+ * POST /sessions. Every field is optional, unknown fields are ignored, and nothing but `true`
+ * switches a toggle on. Source: document 1, Session create request.
+ */
+export const CreateSession = z.object({
+  stealth: toggle,
+  recording: toggle,
+  captcha: toggle,
+  profileId: z.unknown(),
+  proxy: z.unknown(),
+  allowedDomains: z.unknown(),
+});
+export type CreateSession = z.infer<typeof CreateSession>;
+
+/** 201 of POST /sessions. */
+export const SessionCreated = z.object({
+  sessionId: z.string(),
+  wsEndpoint: z.string(),
+  cdpEndpoint: z.string(),
+  expiresAt: z.iso.datetime(),
+});
+export type SessionCreated = z.infer<typeof SessionCreated>;
+
+/** 200 of GET /sessions/:id (document 1, Session record). */
+export const SessionRecord = z.object({
+  id: z.string(),
+  status: SessionStatus,
+  /** null while the pool is unknown. */
+  kind: BrowserKind.nullable(),
+  org: z.string(),
+  createdAt: z.iso.datetime().nullable(),
+  expiresAt: z.iso.datetime().nullable(),
+  wsEndpoint: z.string().exactOptional(),
+  cdpEndpoint: z.string().exactOptional(),
+  closeReason: CloseReason.exactOptional(),
+});
+export type SessionRecord = z.infer<typeof SessionRecord>;
+
+/** 200 of GET /sessions, newest first. `nextCursor` is there only when another page exists. */
+export const SessionList = z.object({
+  sessions: z.array(SessionRecord),
+  nextCursor: z.string().exactOptional(),
+});
+export type SessionList = z.infer<typeof SessionList>;

@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { BrowserKind } from "../browser/session.ts";
+
+const count = z.int().nonnegative();
+const text = z.string().max(500);
+
+/** Why a host ended a session by itself. */
+export const HostEndReason = z.enum(["browser_crashed", "expired", "orphaned"]);
+export type HostEndReason = z.infer<typeof HostEndReason>;
+
+/** A session on a pool, as the pool sees it. */
+export const SlotReport = z.object({
+  id: z.string(),
+  kind: BrowserKind,
+  /** Open customer sockets, /ws and /cdp together. */
+  sockets: count,
+  /** How the last customer socket went, once the count fell to 0. */
+  lastClose: z.enum(["clean", "dropped"]).exactOptional(),
+  /** Set once the host ended it; repeated until the gateway has answered. */
+  ended: HostEndReason.exactOptional(),
+  /** Milliseconds since the epoch. */
+  lastActivityAt: z.number(),
+});
+export type SlotReport = z.infer<typeof SlotReport>;
+
+/** Slots of one kind on one pool. A kind the pool cannot serve is absent or carries a hint with nothing in it. */
+export const KindReport = z.object({
+  idle: count,
+  busy: count,
+  recycling: count,
+  hint: text.exactOptional(),
+});
+export type KindReport = z.infer<typeof KindReport>;
+
+const Beat = {
+  /** New at every start of the host: what was placed under another one is lost. */
+  bootId: z.string().min(8).max(64),
+  /** Grows by one with every heartbeat and every placement. */
+  seq: count,
+  /** Where the gateway reaches this host. */
+  url: z.url({ protocol: /^https?$/ }),
+};
+
+/** What a browser pool says of itself: at its start, every 5 s, and at once on any change. */
+export const PoolHeartbeat = z.object({
+  type: z.literal("pool"),
+  ...Beat,
+  versions: z.object({ chromium: text, wire: z.array(text).max(20) }),
+  /** Own uid per slot, namespaces under one uid, or nothing. */
+  isolation: z.enum(["uid", "shared-uid", "none"]),
+  memoryCap: z.boolean(),
+  /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
+  egressAllow: z.array(text).max(100),
+  kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
+  draining: z.boolean().exactOptional(),
+  slots: z.array(SlotReport).max(1000),
+});
+export type PoolHeartbeat = z.infer<typeof PoolHeartbeat>;
+
+/** POST /internal/hosts/:hostId/heartbeat. VM hosts join this union with their own shape. */
+export const Heartbeat = z.discriminatedUnion("type", [PoolHeartbeat]);
+export type Heartbeat = z.infer<typeof Heartbeat>;
+
+/** 200 of a heartbeat: what the host shall end, and when to beat again at the latest. */
+export const HeartbeatReply = z.object({ end: z.array(z.string()), pollMs: z.int().positive() });
+export type HeartbeatReply = z.infer<typeof HeartbeatReply>;
+
+/** The id a host gives itself: stable over restarts of the same machine. */
+export const HostId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/);

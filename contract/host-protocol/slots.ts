@@ -1,0 +1,27 @@
+import * as z from "zod";
+import { BrowserKind } from "../browser/session.ts";
+
+/** PUT /slots/:sessionId: place a session on this pool. Idempotent by the id. */
+export const PlaceSlot = z.object({
+  kind: BrowserKind,
+  /** Milliseconds since the epoch: the host ends the session then, even if nobody tells it. */
+  expiresAt: z.number(),
+  /** How long to wait for a slot; 0 = answer 409 at once when none is idle. */
+  acquireMs: z.number().nonnegative(),
+  /** The client's Playwright minor, when it said so at create. */
+  wireVersion: z.string().max(20).exactOptional(),
+});
+export type PlaceSlot = z.infer<typeof PlaceSlot>;
+
+/** 201 of PUT /slots/:sessionId. */
+export const SlotPlaced = z.object({
+  acquiredMs: z.number().nonnegative(),
+  bootId: z.string(),
+  /** The host's seq at the placement: an older heartbeat knows nothing of it. */
+  seq: z.int().nonnegative(),
+});
+export type SlotPlaced = z.infer<typeof SlotPlaced>;
+
+/** Body of a host's 409 and 503. */
+export const SlotRefused = z.object({ error: z.string(), hint: z.string().exactOptional() });
+export type SlotRefused = z.infer<typeof SlotRefused>;

@@ -1,0 +1,8 @@
+import { ADMIN } from "./admin.ts";
+import { HEALTH } from "./health.ts";
+import { INTERNAL } from "./internal.ts";
+import { SESSIONS } from "./sessions.ts";
+
+/** Every REST operation of the service, by name. */
+export const OPERATIONS = { ...HEALTH, ...SESSIONS, ...ADMIN, ...INTERNAL } as const;
+export type OperationName = keyof typeof OPERATIONS;

@@ -1,0 +1,23 @@
+import type * as z from "zod";
+import type { ErrorCode } from "../errors.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** Whose credential an operation takes: an API key, the operator's token, a host's token, or none. */
+export type Auth = "key" | "operator" | "host" | "none";
+
+/** One REST operation: the source of routes, sdk types, openapi.json, llms.txt and the every-route tests. */
+export interface Operation {
+  method: Method;
+  /** With `:name` parameters. A `:id` under /sessions is a signed session id. */
+  path: `/${string}`;
+  summary: string;
+  auth: Auth;
+  /** Cap of its body; a longer one is 413 before it is read. */
+  bodyBytes: number;
+  request?: z.ZodType;
+  /** Status of success and its body; null = no body. */
+  success: { status: 200 | 201 | 202 | 204; body: z.ZodType | null };
+  /** Codes it may answer beside those of its credential and its body cap. */
+  errors: readonly ErrorCode[];
+}

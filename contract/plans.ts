@@ -1,0 +1,88 @@
+import * as z from "zod";
+
+/** What a plan may switch on (decisions, Plans). */
+export const FEATURES = [
+  "stealth",
+  "captcha",
+  "sandboxes",
+  "proxy",
+  "desktops",
+  "templates",
+  "allowedDomains",
+] as const;
+export type Feature = (typeof FEATURES)[number];
+
+/** Cheapest first. */
+export const PLAN_NAMES = ["free", "starter", "professional"] as const;
+export type PlanName = (typeof PLAN_NAMES)[number];
+
+/** What an org may do at once, how long, and how much. */
+export interface Plan {
+  browsers: number;
+  vms: number;
+  sessionMinutes: number;
+  vmIdleMaxMs: number;
+  profiles: number;
+  features: readonly Feature[];
+}
+
+const HOUR_MS = 3_600_000;
+const FREE = ["stealth", "captcha", "sandboxes"] as const satisfies Feature[];
+const STARTER = [...FREE, "proxy", "desktops", "templates"] as const satisfies Feature[];
+const PROFESSIONAL = [...STARTER, "allowedDomains"] as const satisfies Feature[];
+
+/** The plan table. */
+export const PLANS: Record<PlanName, Plan> = {
+  free: {
+    browsers: 3,
+    vms: 1,
+    sessionMinutes: 60,
+    vmIdleMaxMs: 2 * HOUR_MS,
+    profiles: 3,
+    features: FREE,
+  },
+  starter: {
+    browsers: 20,
+    vms: 2,
+    sessionMinutes: 300,
+    vmIdleMaxMs: 8 * HOUR_MS,
+    profiles: 25,
+    features: STARTER,
+  },
+  professional: {
+    browsers: 50,
+    vms: 10,
+    sessionMinutes: 1440,
+    vmIdleMaxMs: 24 * HOUR_MS,
+    profiles: 250,
+    features: PROFESSIONAL,
+  },
+};
+
+const count = z.int().nonnegative();
+
+/** Single values of its plan that one org has otherwise: for tests and special customers. */
+export const PlanOverrides = z.strictObject({
+  browsers: count.exactOptional(),
+  vms: count.exactOptional(),
+  sessionMinutes: z.number().positive().exactOptional(),
+  vmIdleMaxMs: z.int().min(1000).exactOptional(),
+  profiles: count.exactOptional(),
+  features: z.partialRecord(z.enum(FEATURES), z.boolean()).exactOptional(),
+});
+export type PlanOverrides = z.infer<typeof PlanOverrides>;
+
+/** The plan an org really has. */
+export function effectivePlan(name: PlanName, overrides: PlanOverrides = {}): Plan {
+  const { features: switches = {}, ...numbers } = overrides;
+  const plan = PLANS[name];
+  const features = FEATURES.filter(
+    (feature) => switches[feature] ?? plan.features.includes(feature),
+  );
+  return { ...plan, ...numbers, features };
+}
+
+/** The cheapest plan that has a feature: what `FeatureRequiresPlan` names. */
+export function cheapestPlanWith(feature: Feature): PlanName {
+  return PLAN_NAMES.find((name) => PLANS[name].features.includes(feature)) ?? "professional";
+}

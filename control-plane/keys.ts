@@ -1,0 +1,79 @@
+import type { KeyCreated, KeyRecord } from "@svc/contract/admin/orgs.ts";
+import { formatApiKey, newApiKey } from "@svc/contract/ids.ts";
+import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
+import { ask } from "./database.ts";
+import { planOf } from "./orgs.ts";
+
+/** A live key with its org: what verifying a bearer needs. */
+export interface KeyHolder {
+  keyId: string;
+  secretSha256: string;
+  orgId: string;
+  plan: PlanName;
+  overrides: PlanOverrides;
+}
+
+/** Hex SHA-256: all the database ever holds of a secret. */
+export async function hashSecret(secret: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(secret));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Makes a key for an org. Null when there is no such org. The answer is the only time the key is known. */
+export async function createKey(
+  db: D1Database,
+  orgId: string,
+  name: string,
+  now: number,
+): Promise<KeyCreated | null> {
+  const key = newApiKey();
+  const insert = db
+    .prepare(
+      `INSERT INTO api_keys (id, org_id, name, secret_sha256, created_at)
+       SELECT ?, id, ?, ?, ? FROM orgs WHERE id = ?`,
+    )
+    .bind(key.keyId, name, await hashSecret(key.secret), now, orgId);
+  const { meta } = await ask(insert.run());
+  return meta.changes === 1 ? { keyId: key.keyId, key: formatApiKey(key) } : null;
+}
+
+/** The keys of an org, newest first, without secrets. */
+export async function listKeys(db: D1Database, orgId: string): Promise<KeyRecord[]> {
+  const { results } = await ask(
+    db
+      .prepare(
+        "SELECT id, name, created_at, revoked_at FROM api_keys WHERE org_id = ? ORDER BY created_at DESC, id",
+      )
+      .bind(orgId)
+      .all<{ id: string; name: string; created_at: number; revoked_at: number | null }>(),
+  );
+  return results.map((row) => ({
+    keyId: row.id,
+    name: row.name,
+    createdAt: new Date(row.created_at).toISOString(),
+    revokedAt: row.revoked_at === null ? null : new Date(row.revoked_at).toISOString(),
+  }));
+}
+
+/** Revokes a key; false when there is none. Revoking twice keeps the first time. */
+export async function revokeKey(db: D1Database, keyId: string, now: number): Promise<boolean> {
+  const update = db
+    .prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?")
+    .bind(now, keyId);
+  return (await ask(update.run())).meta.changes === 1;
+}
+
+/** The holder of a key that is not revoked, or null. */
+export async function findKey(db: D1Database, keyId: string): Promise<KeyHolder | null> {
+  const row = await ask(
+    db
+      .prepare(
+        `SELECT api_keys.secret_sha256, orgs.id, orgs.plan, orgs.overrides FROM api_keys
+         JOIN orgs ON orgs.id = api_keys.org_id
+         WHERE api_keys.id = ? AND api_keys.revoked_at IS NULL`,
+      )
+      .bind(keyId)
+      .first<{ secret_sha256: string; id: string; plan: string; overrides: string }>(),
+  );
+  return row && { keyId, secretSha256: row.secret_sha256, orgId: row.id, ...planOf(row) };
+}

@@ -1,0 +1,95 @@
+import { type PlaceSlot, SlotPlaced, SlotRefused } from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
+
+/** Whose call it is: a host learns the tenant from the bearer alone. */
+export interface Subject {
+  org: string;
+  id: string;
+}
+
+/** What became of asking one host for a slot. */
+export type PlaceAnswer =
+  | { type: "placed"; slot: SlotPlaced }
+  | { type: "full" }
+  | { type: "unable"; hint: string }
+  | { type: "rejected"; status: number; body: string }
+  | { type: "unreachable" };
+
+/** The bearer of a call to a host: this org, this session, for a minute. */
+export function hostBearer(env: Env, { org, id }: Subject): Promise<string> {
+  return mintHostBearer(env.SVC_HOST_TOKEN, {
+    org,
+    id,
+    expiresAt: Date.now() + LIMITS.hostBearerMs,
+  });
+}
+
+/** URL of something of a session on its host. */
+export function hostUrl(base: string, ...segments: string[]): URL {
+  return new URL(`/${segments.map(encodeURIComponent).join("/")}`, base);
+}
+
+/** Asks a host for a slot. */
+export async function placeSlot(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: PlaceSlot,
+): Promise<PlaceAnswer> {
+  const patience = body.acquireMs + LIMITS.poolUpgradeMs;
+  try {
+    const response = await call(env, hostUrl(base, "slots", subject.id), subject, {
+      method: "PUT",
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(patience),
+    });
+    return await placeAnswer(response);
+  } catch {
+    return { type: "unreachable" };
+  }
+}
+
+async function placeAnswer(response: Response): Promise<PlaceAnswer> {
+  const text = await response.text();
+  if (response.status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
+  if (response.status === 409) return { type: "full" };
+  if (response.status === 503) return { type: "unable", hint: hintOf(text) };
+  return { type: "rejected", status: response.status, body: text };
+}
+
+function hintOf(text: string): string {
+  try {
+    const refused = SlotRefused.parse(JSON.parse(text));
+    return refused.hint ?? refused.error;
+  } catch {
+    return "The browser pool cannot serve this kind now.";
+  }
+}
+
+/** Tells a host to end a session. Once, within 30 s; a heartbeat mends what this misses. */
+export async function endSlot(env: Env, base: string, subject: Subject): Promise<void> {
+  const signal = AbortSignal.timeout(LIMITS.backgroundReleaseMs);
+  const response = await call(env, hostUrl(base, "slots", subject.id), subject, {
+    method: "DELETE",
+    signal,
+  });
+  await response.body?.cancel();
+}
+
+/** Tells a host to take no new sessions; true when it agreed. */
+export async function drainHost(env: Env, base: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(LIMITS.poolUpgradeMs);
+  const subject = { org: "operator", id: "drain" };
+  const response = await call(env, hostUrl(base, "drain"), subject, { method: "POST", signal });
+  await response.body?.cancel();
+  return response.status === 202;
+}
+
+async function call(env: Env, url: URL, subject: Subject, init: RequestInit): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${await hostBearer(env, subject)}`,
+    "content-type": "application/json",
+  };
+  return fetch(url, { ...init, headers });
+}

@@ -1,0 +1,150 @@
+import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { DurableObject } from "cloudflare:workers";
+
+/** What a session or VM asks of its org before it takes a slot anywhere. */
+export interface Claim {
+  id: string;
+  /** Which cap it counts against. */
+  kind: "browser" | "vm";
+  cap: number;
+  browserKind: BrowserKind;
+  createdAt: number;
+  expiresAt: number;
+  /** A claim not confirmed by then is void. */
+  lapsesAt: number;
+}
+export type Reserved = { reserved: true } | { reserved: false; holders: string[] };
+
+/** How a session ended, for the list of its org. */
+export interface Ending {
+  status: "released" | "expired";
+  closeReason: CloseReason;
+  endedAt: number;
+}
+
+/** A line of the org's list of sessions. `status` is null while it lives: its own object knows more. */
+export interface SessionLine {
+  id: string;
+  browserKind: BrowserKind;
+  createdAt: number;
+  expiresAt: number;
+  ended: Ending | null;
+}
+export interface SessionPage {
+  lines: SessionLine[];
+  nextCursor: string | null;
+}
+export interface PageRequest {
+  limit: number;
+  cursor: string | null;
+  status: "live" | "released" | "expired" | null;
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  n: number;
+  id: string;
+  browser_kind: BrowserKind;
+  created_at: number;
+  expires_at: number;
+  status: "released" | "expired" | null;
+  close_reason: CloseReason | null;
+  ended_at: number | null;
+}
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS claims (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+  browser_kind TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+  lapses_at INTEGER, status TEXT, close_reason TEXT, ended_at INTEGER);
+CREATE INDEX IF NOT EXISTS claims_live ON claims (kind) WHERE ended_at IS NULL;
+CREATE INDEX IF NOT EXISTS claims_ended ON claims (ended_at) WHERE ended_at IS NOT NULL;`;
+
+/**
+ * Reservations of one org against its plan, and the index behind GET /sessions: one row a session.
+ * A row counts against the cap from reserve until end or drop; the object is single-threaded, so
+ * that for a cap N exactly N of any number of concurrent creates pass.
+ */
+export class OrgDO extends DurableObject<Env> {
+  readonly #sql = this.ctx.storage.sql;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#sql.exec(SCHEMA);
+  }
+
+  reserve(claim: Claim): Reserved {
+    const now = Date.now();
+    this.#sql.exec("DELETE FROM claims WHERE lapses_at < ? AND ended_at IS NULL", now);
+    this.#sql.exec("DELETE FROM claims WHERE ended_at < ?", now - LIMITS.endedListedMs);
+    const live = this.#sql
+      .exec<{ id: string }>("SELECT id FROM claims WHERE kind = ? AND ended_at IS NULL", claim.kind)
+      .toArray();
+    if (live.length >= claim.cap) {
+      return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map(({ id }) => id) };
+    }
+    this.#sql.exec(
+      `INSERT INTO claims (id, kind, browser_kind, created_at, expires_at, lapses_at)
+       VALUES (?, ?, ?, ?, ?, ?)`,
+      claim.id,
+      claim.kind,
+      claim.browserKind,
+      claim.createdAt,
+      claim.expiresAt,
+      claim.lapsesAt,
+    );
+    return { reserved: true };
+  }
+
+  /** Keeps a reservation for the life of its session; false when it has lapsed meanwhile. */
+  confirm(id: string): boolean {
+    const sql = "UPDATE claims SET lapses_at = NULL WHERE id = ? AND ended_at IS NULL";
+    return this.#sql.exec(sql, id).rowsWritten > 0;
+  }
+
+  /** Frees the reservation of a session that ended. */
+  end(id: string, ending: Ending): void {
+    this.#sql.exec(
+      `UPDATE claims SET status = ?, close_reason = ?, ended_at = ?, lapses_at = NULL
+       WHERE id = ? AND ended_at IS NULL`,
+      ending.status,
+      ending.closeReason,
+      ending.endedAt,
+      id,
+    );
+  }
+
+  /** Frees the reservation of a session that never was. */
+  drop(id: string): void {
+    this.#sql.exec("DELETE FROM claims WHERE id = ? AND ended_at IS NULL", id);
+  }
+
+  /** Sessions, newest first. A cursor this object never gave is the first page. */
+  sessions({ limit, cursor, status }: PageRequest): SessionPage {
+    const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
+    const rows = this.#sql
+      .exec<Row>(
+        `SELECT * FROM claims WHERE kind = 'browser' AND (?1 IS NULL OR n < ?1)
+         AND (?2 IS NULL OR coalesce(status, 'live') = ?2) ORDER BY n DESC LIMIT ?3`,
+        before,
+        status,
+        limit + 1,
+      )
+      .toArray();
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return { lines: page.map(toLine), nextCursor: last ? last.n.toString(36) : null };
+  }
+}
+
+function toLine(row: Row): SessionLine {
+  const { status, close_reason: closeReason, ended_at: endedAt } = row;
+  const ended = status && closeReason && endedAt !== null ? { status, closeReason, endedAt } : null;
+  return {
+    id: row.id,
+    browserKind: row.browser_kind,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    ended,
+  };
+}

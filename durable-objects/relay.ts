@@ -1,0 +1,42 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+
+/** What a host learns of the customer's request: nothing else passes, Authorization least of all. */
+const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];
+
+/** A socket refusal: plain text, as the document says of every handshake outcome. */
+export function refuse(status: 400 | 401 | 404 | 426 | 502, text: string): Response {
+  return new Response(`${text}\n`, { status });
+}
+
+/**
+ * Hands a customer's upgrade to a host and returns the host's own upgrade response: from then on the
+ * runtime pipes bytes, and no code of ours is in between. A host's 404 and 428 pass as plain text,
+ * all else it may answer is 502.
+ */
+export async function relay(request: Request, target: URL, bearer: string): Promise<Response> {
+  const headers = new Headers({ upgrade: "websocket", authorization: `Bearer ${bearer}` });
+  for (const name of PASSED) {
+    const value = request.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  // Not AbortSignal.timeout: it would fire later and cut the open socket.
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), LIMITS.poolUpgradeMs);
+  try {
+    const upstream = await fetch(target, { headers, signal: controller.signal });
+    if (upstream.status === 101) return upstream;
+    return await refusedBy(upstream);
+  } catch {
+    return refuse(502, "The session's browser pool did not answer the upgrade. Try again.");
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function refusedBy(upstream: Response): Promise<Response> {
+  const text = await upstream.text();
+  if (upstream.status !== 404 && upstream.status !== 428) {
+    return refuse(502, "The session's browser pool refused the upgrade. Try again.");
+  }
+  return new Response(text, { status: upstream.status });
+}

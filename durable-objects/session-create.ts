@@ -1,0 +1,117 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { endSlot } from "./host-client.ts";
+import type { Reserved } from "./org.ts";
+import { findSlot, type Place, type Placement } from "./placement.ts";
+import type { StoredSession } from "./session-duties.ts";
+import type { SessionEvent } from "./states/session.ts";
+
+/** What a SessionDO is told to create. Times are ms. */
+export interface CreateSessionOrder {
+  id: string;
+  org: string;
+  plan: string;
+  kind: BrowserKind;
+  cap: number;
+  createdAt: number;
+  lifetimeMs: number;
+  acquireMs: number;
+  wireVersion: string | null;
+}
+
+/** A created session, or a pool's own refusal to be forwarded as it is. */
+export type CreateAnswer =
+  | { created: { expiresAt: number } }
+  | { rejected: { status: number; body: string } };
+
+/** The part of a SessionDO that a create works on. */
+export interface SessionDesk {
+  begin(session: StoredSession): void;
+  read(): StoredSession | null;
+  apply(event: SessionEvent, place?: Place): StoredSession | null;
+}
+
+/**
+ * Reserve, find a slot, confirm; and on any failure undo what was done. A create that dies half way
+ * (the object evicted) is undone by the `giveUp` timer and the host's next heartbeat.
+ */
+export async function createSession(
+  env: Env,
+  order: CreateSessionOrder,
+  desk: SessionDesk,
+): Promise<CreateAnswer | Refusal> {
+  const expiresAt = begin(desk, order);
+  const refused = await reserve(env, order, expiresAt);
+  if (refused) return refused;
+  const placement = await findSlot(env, {
+    ...order,
+    expiresAt,
+    deadline: Date.now() + order.acquireMs,
+    isWanted: () => desk.read()?.state.status === "creating",
+  });
+  if (placement.type === "placed") return conclude(env, desk, order, placement.place);
+  return giveUp(placement);
+}
+
+/** When a create that nobody finished is void. */
+const giveUpAt = (order: CreateSessionOrder): number =>
+  order.createdAt + order.acquireMs + LIMITS.unconfirmedSlackMs;
+
+function begin(desk: SessionDesk, order: CreateSessionOrder): number {
+  const { id, org, kind, createdAt } = order;
+  const expiresAt = createdAt + order.lifetimeMs;
+  const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
+  const nothing = { place: null, owed: [], retryAt: null };
+  desk.begin({ id, org, kind, createdAt, expiresAt, state, ...nothing });
+  return expiresAt;
+}
+
+async function reserve(
+  env: Env,
+  order: CreateSessionOrder,
+  expiresAt: number,
+): Promise<Refusal | null> {
+  const { id, org, plan, cap, createdAt, kind: browserKind } = order;
+  const lapsesAt = giveUpAt(order);
+  const claim = { id, kind: "browser", cap, browserKind, createdAt, expiresAt, lapsesAt } as const;
+  let answer: Reserved;
+  try {
+    answer = await env.ORGS.getByName(org).reserve(claim);
+  } catch {
+    const text = "The concurrency of the org could not be checked. Try again.";
+    return refusal("ConcurrencyCheckUnavailable", text);
+  }
+  if (answer.reserved) return null;
+  const text = `The ${plan} plan allows ${cap} browsers at once. Release one and try again.`;
+  const { holders } = answer;
+  return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "browser", holders });
+}
+
+async function conclude(
+  env: Env,
+  desk: SessionDesk,
+  order: CreateSessionOrder,
+  place: Place,
+): Promise<CreateAnswer | Refusal> {
+  const { id, org } = order;
+  const confirmed = await env.ORGS.getByName(org)
+    .confirm(id)
+    .catch(() => false);
+  const expiresAt = order.createdAt + order.lifetimeMs;
+  const session = confirmed ? desk.apply({ type: "placed", expiresAt }, place) : null;
+  if (session?.state.status === "active") return { created: { expiresAt } };
+  await endSlot(env, place.url, { org, id }).catch(() => undefined);
+  if (confirmed) return refusal("AcquireTimeout", "The session was released while it was created.");
+  const text = "The concurrency of the org could not be confirmed. Try again.";
+  return refusal("ConcurrencyCheckUnavailable", text);
+}
+
+function giveUp(placement: Exclude<Placement, { type: "placed" }>): CreateAnswer | Refusal {
+  if (placement.type === "timeout") {
+    const text = "No browser became available in time. Try again.";
+    return refusal("AcquireTimeout", text, { hint: placement.hint });
+  }
+  const { status, body } = placement;
+  return { rejected: { status, body } };
+}

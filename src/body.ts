@@ -1,0 +1,35 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import type * as z from "zod";
+import type { AppContext } from "./context.ts";
+
+/** The JSON body, parsed by a schema. An absent body is `{}`; what does not parse is 400 and names its field. */
+export async function parseBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
+  const text = await c.req.text();
+  let json: unknown;
+  try {
+    json = text === "" ? {} : JSON.parse(text);
+  } catch {
+    throw new ApiError("InvalidJson", "The body is not JSON.");
+  }
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const field = issue?.path.join(".") ?? "";
+  const reason = issue?.message ?? "invalid";
+  throw new ApiError("ValidationError", field ? `${field}: ${reason}` : reason, { field });
+}
+
+/** The body where everything that is not a JSON object means all defaults (document 1, POST /sessions). */
+export async function parseOptionalBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
+  const text = await c.req.text();
+  return schema.parse(objectOf(text));
+}
+
+function objectOf(text: string): object {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
+  } catch {
+    return {};
+  }
+}

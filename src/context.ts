@@ -1,0 +1,23 @@
+import type { PlanName } from "@svc/contract/plans.ts";
+import type { Plan } from "@svc/contract/plans.ts";
+import type { Context } from "hono";
+
+/** Who calls: the org of a verified key. */
+export interface Caller {
+  orgId: string;
+  keyId: string;
+  planName: PlanName;
+  plan: Plan;
+}
+
+export interface AppEnv {
+  Bindings: Env;
+  Variables: {
+    requestId: string;
+    /** Set by the key check; only routes behind it may read it. */
+    caller: Caller;
+  };
+}
+
+export type AppContext = Context<AppEnv>;
+export type Handler = (c: AppContext) => Promise<Response>;

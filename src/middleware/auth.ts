@@ -1,0 +1,66 @@
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { parseApiKey } from "@svc/contract/ids.ts";
+import type { Auth } from "@svc/contract/operations/operation.ts";
+import { effectivePlan } from "@svc/contract/plans.ts";
+import { isSameSecret } from "@svc/contract/tokens.ts";
+import type { MiddlewareHandler } from "hono";
+import { findKey, hashSecret, type KeyHolder } from "../../control-plane/keys.ts";
+import type { AppContext, AppEnv } from "../context.ts";
+import { recallKey, rememberKey } from "./key-cache.ts";
+
+const unauthorized = (): ApiError => new ApiError("Unauthorized", "Unauthorized");
+
+/** The token of `Authorization: Bearer …`, or null. */
+function bearerOf(c: AppContext): string | null {
+  return /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1] ?? null;
+}
+
+async function lookUp(env: Env, keyId: string): Promise<KeyHolder | null> {
+  const now = Date.now();
+  const known = recallKey(keyId, now);
+  if (known) return known;
+  try {
+    const holder = await findKey(env.DB, keyId);
+    if (holder) rememberKey(holder, now);
+    return holder;
+  } catch (error) {
+    // Never a false 401: the key may be good.
+    if (!isApiError(error)) throw error;
+    throw new ApiError("KeyCheckUnavailable", "The key could not be checked. Try again.");
+  }
+}
+
+const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const key = parseApiKey(bearerOf(c) ?? "");
+  const holder = key && (await lookUp(c.env, key.keyId));
+  if (!holder) throw unauthorized();
+  if (!(await isSameSecret(await hashSecret(key.secret), holder.secretSha256)))
+    throw unauthorized();
+  const { orgId, keyId, plan: planName, overrides } = holder;
+  c.set("caller", { orgId, keyId, planName, plan: effectivePlan(planName, overrides) });
+  await next();
+};
+
+const checkOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const token = c.env.SVC_ADMIN_TOKEN;
+  if (!token) throw new ApiError("NotConfigured", "Set SVC_ADMIN_TOKEN to use the operator API.");
+  if (!(await isSameSecret(bearerOf(c) ?? "", token))) throw unauthorized();
+  await next();
+};
+
+const checkHost: MiddlewareHandler<AppEnv> = async (c, next) => {
+  if (!(await isSameSecret(bearerOf(c) ?? "", c.env.SVC_HOST_TOKEN))) throw unauthorized();
+  await next();
+};
+
+const checkNothing: MiddlewareHandler<AppEnv> = async (_c, next) => {
+  await next();
+};
+
+/** The check of each kind of credential. */
+export const AUTH: Record<Auth, MiddlewareHandler<AppEnv>> = {
+  key: checkKey,
+  operator: checkOperator,
+  host: checkHost,
+  none: checkNothing,
+};

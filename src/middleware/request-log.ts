@@ -1,0 +1,29 @@
+import type { MiddlewareHandler } from "hono";
+import { routePath } from "hono/route";
+import type { AppEnv } from "../context.ts";
+
+/**
+ * Gives each request an id and logs one line when it is answered. The line names the route, never
+ * the path or query: signed ids and tokens stand there.
+ */
+export const requestLog: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const requestId = crypto.randomUUID();
+  const startedAt = Date.now();
+  c.set("requestId", requestId);
+  await next();
+  const { status } = c.res;
+  // The headers of an upgrade response belong to the host.
+  if (status !== 101) c.res.headers.set("x-request-id", requestId);
+  console.log(
+    JSON.stringify({
+      level: status >= 500 ? "error" : "info",
+      event: "request",
+      requestId,
+      method: c.req.method,
+      route: routePath(c, -1),
+      status,
+      ms: Date.now() - startedAt,
+      org: c.get("caller")?.orgId,
+    }),
+  );
+};

@@ -1,0 +1,7 @@
+// Bindings that need not be set; the required ones are generated from wrangler.toml.
+interface __BaseEnv_Env {
+  /** Bearer of the operator API; without it every /admin route is 501. */
+  SVC_ADMIN_TOKEN?: string;
+  /** How long POST /sessions waits for a slot, in ms. */
+  SVC_ACQUIRE_TIMEOUT_MS?: string;
+}

@@ -1,0 +1,14 @@
+import { fleet } from "../../../durable-objects/fleet.ts";
+import type { Handler } from "../../context.ts";
+
+export const listHosts: Handler = async (c) => {
+  const hosts = await fleet(c.env).list();
+  // The registry is written on changes only: the last heartbeat is the host object's to say.
+  const seen = await Promise.all(
+    hosts.map(async (host) => ({
+      ...host,
+      seenAt: (await c.env.HOSTS.getByName(host.hostId).seenAt()) ?? host.seenAt,
+    })),
+  );
+  return c.json({ hosts: seen });
+};

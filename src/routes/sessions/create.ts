@@ -1,0 +1,47 @@
+import { CreateSession, type SessionCreated } from "@svc/contract/browser/session.ts";
+import { WIRE_VERSION_HEADER } from "@svc/contract/browser/wire-versions.ts";
+import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { mintSessionId } from "@svc/contract/tokens.ts";
+import { parseOptionalBody } from "../../body.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { acquireTimeoutMs } from "../../env.ts";
+import { endpointsOf } from "./record.ts";
+import { checkCreate } from "./rules.ts";
+
+const MINUTE_MS = 60_000;
+
+export const createSession: Handler = async (c) => {
+  const wanted = await parseOptionalBody(c, CreateSession);
+  checkCreate(wanted, c.get("caller").plan);
+  const order = await orderOf(c, wanted);
+  const answer = await c.env.SESSIONS.getByName(order.id).create(order);
+  if (isRefusal(answer)) return errorResponse(answer.refused);
+  if ("rejected" in answer) return forward(answer.rejected);
+  const body: SessionCreated = {
+    sessionId: order.id,
+    ...endpointsOf(new URL(c.req.url).origin, order.id),
+    expiresAt: new Date(answer.created.expiresAt).toISOString(),
+  };
+  return c.json(body, 201);
+};
+
+async function orderOf(c: AppContext, { stealth }: CreateSession) {
+  const { orgId: org, plan, planName } = c.get("caller");
+  const createdAt = Date.now();
+  return {
+    id: await mintSessionId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
+    org,
+    plan: planName,
+    kind: stealth ? "stealth" : "fast",
+    cap: plan.browsers,
+    createdAt,
+    lifetimeMs: plan.sessionMinutes * MINUTE_MS,
+    acquireMs: acquireTimeoutMs(c.env),
+    wireVersion: c.req.header(WIRE_VERSION_HEADER) ?? null,
+  } as const;
+}
+
+/** A pool's own refusal: its status and body as they are, relabelled JSON (document 1, POST /sessions, other). */
+function forward({ status, body }: { status: number; body: string }): Response {
+  return new Response(body, { status, headers: { "content-type": "application/json" } });
+}
