@@ -1,6 +1,7 @@
 import { type PlaceSlot, SlotPlaced, SlotRefused } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
+import { within } from "./deadline.ts";
 
 /** Whose call it is: a host learns the tenant from the bearer alone. */
 export interface Subject {
@@ -37,14 +38,12 @@ export async function placeSlot(
   subject: Subject,
   body: PlaceSlot,
 ): Promise<PlaceAnswer> {
-  const patience = body.acquireMs + LIMITS.poolUpgradeMs;
+  const init = { method: "PUT", body: JSON.stringify(body) };
   try {
-    const response = await call(env, hostUrl(base, "slots", subject.id), subject, {
-      method: "PUT",
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(patience),
+    return await within(body.acquireMs + LIMITS.poolUpgradeMs, async (signal) => {
+      const url = hostUrl(base, "slots", subject.id);
+      return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
-    return await placeAnswer(response);
   } catch {
     return { type: "unreachable" };
   }
@@ -69,21 +68,21 @@ function hintOf(text: string): string {
 
 /** Tells a host to end a session. Once, within 30 s; a heartbeat mends what this misses. */
 export async function endSlot(env: Env, base: string, subject: Subject): Promise<void> {
-  const signal = AbortSignal.timeout(LIMITS.backgroundReleaseMs);
-  const response = await call(env, hostUrl(base, "slots", subject.id), subject, {
-    method: "DELETE",
-    signal,
+  await within(LIMITS.backgroundReleaseMs, async (signal) => {
+    const url = hostUrl(base, "slots", subject.id);
+    const response = await call(env, url, subject, { method: "DELETE", signal });
+    await response.body?.cancel();
   });
-  await response.body?.cancel();
 }
 
 /** Tells a host to take no new sessions; true when it agreed. */
 export async function drainHost(env: Env, base: string): Promise<boolean> {
-  const signal = AbortSignal.timeout(LIMITS.poolUpgradeMs);
-  const subject = { org: "operator", id: "drain" };
-  const response = await call(env, hostUrl(base, "drain"), subject, { method: "POST", signal });
-  await response.body?.cancel();
-  return response.status === 202;
+  return within(LIMITS.poolUpgradeMs, async (signal) => {
+    const subject = { org: "operator", id: "drain" };
+    const response = await call(env, hostUrl(base, "drain"), subject, { method: "POST", signal });
+    await response.body?.cancel();
+    return response.status === 202;
+  });
 }
 
 async function call(env: Env, url: URL, subject: Subject, init: RequestInit): Promise<Response> {

@@ -1,4 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { within } from "./deadline.ts";
 
 /** What a host learns of the customer's request: nothing else passes, Authorization least of all. */
 const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];
@@ -19,17 +20,13 @@ export async function relay(request: Request, target: URL, bearer: string): Prom
     const value = request.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
-  // Not AbortSignal.timeout: it would fire later and cut the open socket.
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), LIMITS.poolUpgradeMs);
   try {
-    const upstream = await fetch(target, { headers, signal: controller.signal });
-    if (upstream.status === 101) return upstream;
-    return await refusedBy(upstream);
+    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+      const upstream = await fetch(target, { headers, signal });
+      return upstream.status === 101 ? upstream : refusedBy(upstream);
+    });
   } catch {
     return refuse(502, "The session's browser pool did not answer the upgrade. Try again.");
-  } finally {
-    clearTimeout(timer);
   }
 }
 

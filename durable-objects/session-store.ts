@@ -45,7 +45,7 @@ export class SessionStore {
     const session = this.load();
     if (!session || session.state.status !== seen.state.status) return;
     const owed = session.owed.filter((other) => other !== duty);
-    this.save({ ...session, owed, retryAt: null });
+    this.save({ ...session, owed, retryAt: owed.length === 0 ? null : session.retryAt });
   }
 
   /** Notes that duties failed: the alarm tries them again. */

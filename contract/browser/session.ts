@@ -20,7 +20,10 @@ export const CloseReason = z.enum([
 export type CloseReason = z.infer<typeof CloseReason>;
 
 // Only a literal true opts in; everything else is the default (document 1, Session create request).
-const toggle = z.unknown().transform((value) => value === true);
+const toggle = z
+  .unknown()
+  .optional()
+  .transform((value) => value === true);
 
 /**
  * POST /sessions. Every field is optional, unknown fields are ignored, and nothing but `true`
@@ -30,9 +33,9 @@ export const CreateSession = z.object({
   stealth: toggle,
   recording: toggle,
   captcha: toggle,
-  profileId: z.unknown(),
-  proxy: z.unknown(),
-  allowedDomains: z.unknown(),
+  profileId: z.unknown().optional(),
+  proxy: z.unknown().optional(),
+  allowedDomains: z.unknown().optional(),
 });
 export type CreateSession = z.infer<typeof CreateSession>;
 

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
-import { routePath } from "hono/route";
-import type { AppEnv } from "../context.ts";
+import { matchedRoutes } from "hono/route";
+import type { AppContext, AppEnv } from "../context.ts";
 
 /**
  * Gives each request an id and logs one line when it is answered. The line names the route, never
@@ -20,10 +20,15 @@ export const requestLog: MiddlewareHandler<AppEnv> = async (c, next) => {
       event: "request",
       requestId,
       method: c.req.method,
-      route: routePath(c, -1),
+      route: routeOf(c),
       status,
       ms: Date.now() - startedAt,
       org: c.get("caller")?.orgId,
     }),
   );
 };
+
+/** The pattern that was matched, such as `/sessions/:id`. */
+function routeOf(c: AppContext): string {
+  return matchedRoutes(c).find(({ path }) => path !== "/*" && path !== "*")?.path ?? "*";
+}

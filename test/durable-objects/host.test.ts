@@ -1,0 +1,115 @@
+import { env } from "cloudflare:workers";
+import { evictDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
+import { fleet } from "../../durable-objects/fleet.ts";
+import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker-gateway.ts";
+
+async function placed(): Promise<{ pool: Pool; id: string; orgId: string }> {
+  // Alone in the fleet, so that the session can only be here.
+  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+  const pool = await newPool();
+  const { key, orgId } = await newOrg();
+  return { pool, orgId, id: await newSession(key) };
+}
+
+const view = async (id: string) => env.SESSIONS.getByName(id).read();
+const statusOf = async (id: string) => (await view(id))?.status;
+
+describe("a heartbeat", () => {
+  test("with the session keeps it", async () => {
+    const { pool, id } = await placed();
+    expect(await pool.beat({ slots: [slotOf(id)] })).toEqual({ end: [], pollMs: 5000 });
+    expect(await statusOf(id)).toBe("active");
+  });
+
+  test("newer than the placement and without the session loses it", async () => {
+    const { pool, id } = await placed();
+    await pool.beat();
+    await vi.waitFor(async () => expect((await view(id))?.closeReason).toBe("pool_lost"));
+  });
+
+  test("older than the placement says nothing of it", async () => {
+    for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+    const pool = await newPool();
+    const older = await pool.heartbeat();
+    const id = await newSession((await newOrg()).key);
+    await pool.post(older);
+    await evictDurableObject(env.HOSTS.getByName(pool.hostId));
+    expect(await statusOf(id)).toBe("active");
+  });
+
+  test("repeated or overtaken changes nothing", async () => {
+    const { pool, id } = await placed();
+    const old = await pool.heartbeat();
+    await pool.beat({ slots: [slotOf(id)] });
+    await pool.post(old);
+    await pool.post(old);
+    expect(await statusOf(id)).toBe("active");
+  });
+
+  test("of another start loses what was placed under the first", async () => {
+    const { pool, id } = await placed();
+    await pool.beat({ slots: [slotOf(id)] });
+    await pool.beat({ bootId: "another-start", slots: [] });
+    expect(await view(id)).toMatchObject({ status: "released", closeReason: "pool_lost" });
+  });
+
+  test("of an earlier start, come late, says nothing any more", async () => {
+    const { pool, id } = await placed();
+    const earlier = { ...(await pool.heartbeat()), bootId: "earlier-start", seq: 1 };
+    await pool.post({ ...earlier, slots: [] });
+    const second = await newPool();
+    expect(second.hostId).not.toBe(pool.hostId);
+    // The host goes on under its own start; the earlier one is retired by it.
+    await pool.beat({ slots: [slotOf(id)] });
+    await pool.post({ ...earlier, seq: 9, slots: [slotOf(id)] });
+    const [record] = (await fleet(env).list()).filter(({ hostId }) => hostId === pool.hostId);
+    expect(record?.url).toBe(pool.url);
+  });
+
+  test("with a session of nobody is told to end it", async () => {
+    const { pool, id } = await placed();
+    const reply = await pool.beat({ slots: [slotOf(id), slotOf("stranger")] });
+    expect(reply.end).toEqual(["stranger"]);
+  });
+
+  test("with a released session is told to end it", async () => {
+    const { pool, id } = await placed();
+    await pool.beat({ slots: [slotOf(id)] });
+    await env.SESSIONS.getByName(id).release();
+    await vi.waitFor(async () => {
+      expect((await pool.beat({ slots: [slotOf(id)] })).end).toEqual([id]);
+    });
+  });
+
+  test("tells of a crash: the session is released and its place is free", async () => {
+    const { pool, id } = await placed();
+    await pool.beat({ slots: [slotOf(id, { ended: "browser_crashed" })] });
+    expect(await view(id)).toMatchObject({ status: "released", closeReason: "browser_crashed" });
+  });
+
+  test("from an unknown host makes it known", async () => {
+    const pool = await newPool();
+    expect((await fleet(env).list()).map(({ hostId }) => hostId)).toContain(pool.hostId);
+  });
+
+  test("with a wrong bearer is 401, malformed 400, and neither registers", async () => {
+    const pool = await newPool();
+    await fleet(env).remove(pool.hostId);
+    const beat = await pool.heartbeat();
+    expect((await pool.post(beat, "wrong")).status).toBe(401);
+    const response = await pool.post({ ...beat, seq: -1 });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "ValidationError", field: "seq" });
+    expect((await fleet(env).list()).map(({ hostId }) => hostId)).not.toContain(pool.hostId);
+  });
+});
+
+test("the fleet is written only when what it knows of a host has changed", async () => {
+  const pool = await newPool();
+  await fleet(env).remove(pool.hostId);
+  await pool.beat();
+  expect((await fleet(env).list()).map(({ hostId }) => hostId)).not.toContain(pool.hostId);
+  await pool.beat({ kinds: { fast: { idle: 1, busy: 0, recycling: 0 } } });
+  expect((await fleet(env).list()).map(({ hostId }) => hostId)).toContain(pool.hostId);
+});

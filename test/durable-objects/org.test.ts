@@ -1,0 +1,74 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import type { Claim } from "../../durable-objects/org.ts";
+
+let orgs = 0;
+const newOrg = () => env.ORGS.getByName(`org-${(orgs += 1)}`);
+
+const claim = (id: string, facts: Partial<Claim> = {}): Claim => ({
+  id,
+  kind: "browser",
+  cap: 3,
+  browserKind: "fast",
+  createdAt: 1,
+  expiresAt: 2,
+  lapsesAt: Date.now() + 60_000,
+  ...facts,
+});
+const ending = { status: "released", closeReason: "released", endedAt: Date.now() } as const;
+
+test("for a cap of N exactly N of any number of concurrent claims pass", async () => {
+  const org = newOrg();
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) => org.reserve(claim(`s${n}`))),
+  );
+  expect(answers.filter(({ reserved }) => reserved)).toHaveLength(3);
+  const refused = answers.find(({ reserved }) => !reserved);
+  expect(refused).toEqual({ reserved: false, holders: ["s0", "s1", "s2"] });
+});
+
+test("browsers and VMs are counted apart", async () => {
+  const org = newOrg();
+  await org.reserve(claim("b", { cap: 1 }));
+  expect(await org.reserve(claim("v", { kind: "vm", cap: 1 }))).toEqual({ reserved: true });
+});
+
+test("an unconfirmed claim lapses, a confirmed one does not", async () => {
+  const org = newOrg();
+  const past = Date.now() - 1;
+  await org.reserve(claim("kept", { cap: 2, lapsesAt: past }));
+  expect(await org.confirm("kept")).toBe(true);
+  await org.reserve(claim("lapsed", { cap: 2, lapsesAt: past }));
+  expect(await org.reserve(claim("next", { cap: 2 }))).toEqual({ reserved: true });
+  expect(await org.confirm("lapsed")).toBe(false);
+});
+
+test.each([
+  ["end", (org: ReturnType<typeof newOrg>) => org.end("a", ending)],
+  ["drop", (org: ReturnType<typeof newOrg>) => org.drop("a")],
+])("%s frees the claim, and again is harmless", async (_name, free) => {
+  const org = newOrg();
+  await org.reserve(claim("a", { cap: 1 }));
+  await org.confirm("a");
+  await free(org);
+  await free(org);
+  expect(await org.reserve(claim("b", { cap: 1 }))).toEqual({ reserved: true });
+  expect(await org.reserve(claim("c", { cap: 1 }))).toMatchObject({ reserved: false });
+});
+
+test("an ended session stays listed with its reason, a failed create does not", async () => {
+  const org = newOrg();
+  await org.reserve(claim("a"));
+  await org.end("a", ending);
+  await org.reserve(claim("b"));
+  await org.drop("b");
+  const { lines } = await org.sessions({ limit: 10, cursor: null, status: null });
+  expect(lines).toMatchObject([{ id: "a", ended: ending }]);
+});
+
+test("a 429 names at most twenty holders", async () => {
+  const org = newOrg();
+  for (let n = 0; n < 25; n += 1) await org.reserve(claim(`s${n}`, { cap: 25 }));
+  const refused = await org.reserve(claim("x", { cap: 25 }));
+  expect(refused.reserved ? [] : refused.holders).toHaveLength(20);
+});

@@ -1,0 +1,195 @@
+import { env } from "cloudflare:workers";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
+import { fleet } from "../../durable-objects/fleet.ts";
+import type { SessionDO } from "../../durable-objects/session.ts";
+import type { StoredSession } from "../../durable-objects/session-duties.ts";
+import { call, newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
+
+async function clearFleet(): Promise<void> {
+  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+}
+
+async function placed(overrides = {}) {
+  await clearFleet();
+  const pool = await newPool();
+  const { key, orgId } = await newOrg("free", overrides);
+  const id = await newSession(key);
+  await pool.beat({ slots: [slotOf(id)] });
+  return { pool, key, orgId, id, stub: env.SESSIONS.getByName(id) };
+}
+
+const stored = (stub: DurableObjectStub<SessionDO>) =>
+  runInDurableObject(stub, (_object, state) => state.storage.kv.get<StoredSession>("session"));
+
+const segment = (id: string) =>
+  env.DB.prepare("SELECT * FROM usage_segments WHERE id = ?")
+    .bind(id)
+    .first<{ org_id: string; kind: string; started_at: number; ended_at: number | null }>();
+
+describe("usage", () => {
+  test("one segment a session: opened at create, closed at the end", async () => {
+    const { id, orgId, stub } = await placed();
+    await vi.waitFor(async () => {
+      expect(await segment(id)).toMatchObject({ org_id: orgId, kind: "browser", ended_at: null });
+    });
+    await stub.release();
+    await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0));
+    expect((await stored(stub))?.owed).toEqual([]);
+  });
+
+  test("a database that fails is tried again by the alarm", async () => {
+    const { id, stub } = await placed();
+    await vi.waitFor(async () => expect(await segment(id)).not.toBeNull());
+    await env.DB.exec("ALTER TABLE usage_segments RENAME TO gone");
+    await stub.release();
+    await vi.waitFor(async () => expect((await stored(stub))?.retryAt).not.toBeNull());
+    expect((await stored(stub))?.owed).toContain("usage");
+    await env.DB.exec("ALTER TABLE gone RENAME TO usage_segments");
+    await evictDurableObject(stub);
+    expect(await runDurableObjectAlarm(stub)).toBe(true);
+    expect((await segment(id))?.ended_at).toBeGreaterThan(0);
+    expect((await stored(stub))?.owed).toEqual([]);
+  });
+});
+
+describe("the alarm", () => {
+  test("ends a session at its deadline, frees its place and tells the pool", async () => {
+    const { id, key, stub, pool } = await placed({ browsers: 1, sessionMinutes: 0.03 });
+    await vi.waitFor(async () => expect((await stub.read())?.status).toBe("expired"), 5000);
+    await vi.waitFor(async () => {
+      const deletes = (await pool.calls()).filter(({ method }) => method === "DELETE");
+      expect(deletes.map(({ path }) => path)).toEqual([`/slots/${id}`]);
+    });
+    expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
+  });
+
+  test("that was lost is set again by the next look at the session", async () => {
+    const { stub } = await placed();
+    await runInDurableObject(stub, (_object, state) => state.storage.deleteAlarm());
+    await stub.read();
+    await vi.waitFor(async () => {
+      const alarm = await runInDurableObject(stub, (_object, state) => state.storage.getAlarm());
+      expect(alarm).not.toBeNull();
+    });
+  });
+
+  test("ends a session that its client left, two seconds after", async () => {
+    const { id, stub, pool } = await placed();
+    await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+    await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "clean" })] });
+    expect((await stub.read())?.status).toBe("active");
+    await vi.waitFor(
+      async () => expect((await stub.read())?.closeReason).toBe("client_disconnected"),
+      { timeout: 5000, interval: 200 },
+    );
+  });
+});
+
+describe("a create that fails", () => {
+  async function failed(mode: Record<string, string>) {
+    await clearFleet();
+    const pool = await newPool();
+    await pool.steer(mode);
+    const { key, orgId } = await newOrg("free", { browsers: 1 });
+    return { pool, key, orgId, response: await call("/sessions", { method: "POST", bearer: key }) };
+  }
+
+  async function leavesNothing(orgId: string, key: string): Promise<void> {
+    await vi.waitFor(async () => {
+      const page = await env.ORGS.getByName(orgId).sessions({
+        limit: 9,
+        cursor: null,
+        status: null,
+      });
+      expect(page.lines).toEqual([]);
+    });
+    await clearFleet();
+    await newPool();
+    expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
+  }
+
+  test("without any pool is 503 after the acquire timeout, retryable, with a hint", async () => {
+    await clearFleet();
+    const { key, orgId } = await newOrg("free", { browsers: 1 });
+    const before = Date.now();
+    const response = await call("/sessions", { method: "POST", bearer: key });
+    expect(Date.now() - before).toBeGreaterThanOrEqual(1500);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      code: "AcquireTimeout",
+      retryable: true,
+      hint: expect.stringContaining("No registered browser pool"),
+    });
+    await leavesNothing(orgId, key);
+  });
+
+  test("because every slot is taken is 503 and says so", async () => {
+    const { response, orgId, key } = await failed({ put: "full" });
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ hint: expect.stringContaining("in use") });
+    await leavesNothing(orgId, key);
+  });
+
+  test("because the pool cannot serve the kind repeats the pool's own hint", async () => {
+    const { response } = await failed({ put: "unable" });
+    expect(await response.json()).toMatchObject({
+      code: "AcquireTimeout",
+      hint: "Install Chromium.",
+    });
+  });
+
+  test("because the pool refuses forwards status and body, relabelled as JSON", async () => {
+    const { response, orgId, key } = await failed({ put: "wire" });
+    expect(response.status).toBe(428);
+    expect(await response.text()).toBe("Playwright 1.10 is not served.\n");
+    expect(response.headers.get("content-type")).toBe("application/json");
+    await leavesNothing(orgId, key);
+  });
+
+  test("finds the other pool when the first is gone", async () => {
+    await clearFleet();
+    const pool = await newPool();
+    await pool.beat({
+      url: "http://127.0.0.1:1",
+      kinds: { fast: { idle: 99, busy: 0, recycling: 0 } },
+    });
+    await newPool();
+    const { key } = await newOrg();
+    expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
+  });
+
+  test("half way is undone: the object dies, the place is free once the create is void", async () => {
+    await clearFleet();
+    const pool = await newPool();
+    await pool.steer({ put: "hang" });
+    const { key, orgId } = await newOrg("free", { browsers: 1 });
+    const create = call("/sessions", { method: "POST", bearer: key });
+    const org = env.ORGS.getByName(orgId);
+    const all = { limit: 9, cursor: null, status: null };
+    const lines = () => org.sessions(all).then((page) => page.lines);
+    await vi.waitFor(async () => expect(await lines()).toHaveLength(1));
+    const stub = env.SESSIONS.getByName((await lines())[0]?.id ?? "");
+    await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
+    expect((await create).status).toBe(500);
+    await vi.waitFor(async () => expect(await lines()).toEqual([]), {
+      timeout: 12_000,
+      interval: 250,
+    });
+  }, 20_000);
+});
+
+test("a release while the create still waits wins: nothing is left of it", async () => {
+  await clearFleet();
+  const pool = await newPool();
+  await pool.steer({ put: "full" });
+  const { key, orgId } = await newOrg("free", { browsers: 1 });
+  const create = call("/sessions", { method: "POST", bearer: key });
+  const org = env.ORGS.getByName(orgId);
+  const page = () => org.sessions({ limit: 9, cursor: null, status: null });
+  await vi.waitFor(async () => expect((await page()).lines).toHaveLength(1));
+  const id = (await page()).lines[0]?.id ?? "";
+  expect((await call(`/sessions/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
+  expect((await create).status).toBe(503);
+  expect((await page()).lines).toMatchObject([{ ended: { closeReason: "released" } }]);
+});

@@ -1,0 +1,13 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { FakePool } from "./fake-pool.ts";
+
+// Its own process: POST makes a fake pool and answers its URL. Ends with the test run.
+const farm = createServer((_request, response) => {
+  void new FakePool("host").listen().then((url) => response.end(url));
+});
+farm.listen(0, "127.0.0.1");
+await once(farm, "listening");
+process.send?.(`http://127.0.0.1:${(farm.address() as AddressInfo).port}`);
+process.on("disconnect", () => process.exit(0));

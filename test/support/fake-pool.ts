@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import { readHostBearer } from "@svc/contract/tokens.ts";
+import { WebSocketServer } from "ws";
+import * as z from "zod";
+
+/** How a fake pool answers. */
+export const FakePoolMode = z.object({
+  /** `full`: 409 at once; `unable`: 503 with a hint; `hang`: never. */
+  put: z.enum(["ok", "full", "unable", "hang", "wire", "refuse"]).default("ok"),
+  upgrade: z.enum(["echo", "refuse", "missing", "wire", "hang", "drop"]).default("echo"),
+  remove: z.enum(["ok", "hang"]).default("ok"),
+});
+export type FakePoolMode = z.infer<typeof FakePoolMode>;
+
+/** What a fake pool was asked. */
+export interface FakePoolCall {
+  method: string;
+  path: string;
+  org: string | null;
+  body: unknown;
+}
+
+const PUT_ANSWERS = {
+  full: { status: 409, body: '{"error":"full"}' },
+  unable: { status: 503, body: '{"error":"no","hint":"Install Chromium."}' },
+  wire: { status: 428, body: "Playwright 1.10 is not served.\n" },
+  refuse: { status: 403, body: "not json at all" },
+};
+
+/** Speaks the pool's side of the host protocol over real sockets, with no browser behind it. */
+export class FakePool {
+  mode: FakePoolMode = FakePoolMode.parse({});
+  readonly calls: FakePoolCall[] = [];
+  readonly bootId = crypto.randomUUID();
+  seq = 0;
+  readonly #hostToken: string;
+  readonly #server: Server;
+  readonly #sockets = new WebSocketServer({ noServer: true });
+
+  constructor(hostToken: string) {
+    this.#hostToken = hostToken;
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server.on("upgrade", (request, socket, head) => {
+      void this.#upgrade(request, socket, head);
+    });
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    return this.url;
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets.clients) socket.terminate();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const text = await bodyOf(request);
+    if (request.url === "/control") return this.#control(text, response);
+    if (!(await this.#isAllowed(request, text))) return send(response, 401, "");
+    if (request.method === "DELETE") {
+      if (this.mode.remove === "ok") send(response, 204, "");
+      return;
+    }
+    if (request.url === "/drain") return send(response, 202, "");
+    if (request.method !== "PUT") return send(response, 404, "");
+    PlaceSlot.parse(JSON.parse(text));
+    const { put } = this.mode;
+    if (put === "hang") return;
+    if (put !== "ok") return send(response, PUT_ANSWERS[put].status, PUT_ANSWERS[put].body);
+    this.seq += 1;
+    const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq };
+    send(response, 201, JSON.stringify(placed));
+  }
+
+  /** Tests in workerd steer a pool over its own port: a body sets the mode; it answers what was asked so far and the seq of its next heartbeat. */
+  #control(text: string, response: ServerResponse): void {
+    if (text !== "") this.mode = FakePoolMode.parse(JSON.parse(text));
+    this.seq += 1;
+    const { calls, bootId, seq } = this;
+    send(response, 200, JSON.stringify({ calls, bootId, seq }));
+  }
+
+  async #isAllowed(request: IncomingMessage, text: string): Promise<boolean> {
+    const path = request.url ?? "/";
+    const bearer = request.headers.authorization?.replace(/^Bearer /, "") ?? "";
+    const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
+    const body: unknown = text === "" ? null : JSON.parse(text);
+    this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
+    return claims?.id === decodeURIComponent(path.split("/").at(-1) ?? "");
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const allowed = await this.#isAllowed(request, "");
+    const { upgrade } = this.mode;
+    if (upgrade === "hang") return;
+    if (upgrade === "drop") return void socket.destroy();
+    const answers = {
+      refuse: "403 Forbidden",
+      missing: "404 Not Found",
+      wire: "428 Precondition Required",
+    };
+    if (!allowed || upgrade !== "echo") {
+      const status = allowed && upgrade !== "echo" ? answers[upgrade] : "401 Unauthorized";
+      socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfake\n`);
+      return;
+    }
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("message", (data, isBinary) => {
+        const text = String(data as Buffer);
+        if (text === "headers") client.send(JSON.stringify(request.headers));
+        else client.send(data, { binary: isBinary });
+      });
+    });
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) text += chunk;
+  return text;
+}
+
+function send(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(body);
+}

@@ -1,0 +1,121 @@
+import { exports } from "cloudflare:workers";
+import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
+import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { HeartbeatReply, type PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
+import { inject } from "vitest";
+import * as z from "zod";
+
+export const BASE = "http://svc.test";
+
+/** Calls the Worker under test. */
+export function call(
+  path: string,
+  init: RequestInit & { bearer?: string } = {},
+): Promise<Response> {
+  const { bearer, ...rest } = init;
+  const headers = new Headers(rest.headers);
+  if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`);
+  return exports.default.fetch(new URL(path, BASE), { ...rest, headers, redirect: "manual" });
+}
+
+/** A JSON body as `init`. */
+export const json = (body: unknown, method = "POST") => ({ method, body: JSON.stringify(body) });
+
+/** An org of its own with one key, made by the operator API. */
+export async function newOrg(
+  plan: PlanName = "free",
+  overrides: PlanOverrides = {},
+): Promise<{ orgId: string; keyId: string; key: string }> {
+  const wanted = { name: "test", plan, overrides };
+  const made = await call("/admin/orgs", { ...json(wanted), bearer: "admin" });
+  const { orgId } = Org.parse(await made.json());
+  const answer = await call(`/admin/orgs/${orgId}/keys`, { method: "POST", bearer: "admin" });
+  return { orgId, ...KeyCreated.parse(await answer.json()) };
+}
+
+const Steered = z.object({
+  calls: z.array(
+    z.object({
+      method: z.string(),
+      path: z.string(),
+      org: z.string().nullable(),
+      body: z.unknown(),
+    }),
+  ),
+  bootId: z.string(),
+  seq: z.number(),
+});
+
+/** A fake pool over real sockets, and its heartbeats into the Worker. */
+export class Pool {
+  readonly hostId: string;
+  readonly url: string;
+
+  constructor(hostId: string, url: string) {
+    this.hostId = hostId;
+    this.url = url;
+  }
+
+  async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
+    const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
+    return Steered.parse(await response.json());
+  }
+
+  async calls(): Promise<z.infer<typeof Steered>["calls"]> {
+    return (await this.steer()).calls;
+  }
+
+  /** Sends a heartbeat; what is not said is an idle pool. */
+  async beat(facts: Partial<PoolHeartbeat> = {}): Promise<HeartbeatReply> {
+    const response = await this.post({ ...(await this.heartbeat()), ...facts });
+    return HeartbeatReply.parse(await response.json());
+  }
+
+  post(body: unknown, bearer = "host"): Promise<Response> {
+    return call(`/internal/hosts/${this.hostId}/heartbeat`, { ...json(body), bearer });
+  }
+
+  /** The heartbeat that follows all placements so far. */
+  async heartbeat(): Promise<PoolHeartbeat> {
+    const { bootId, seq } = await this.steer();
+    return {
+      type: "pool",
+      bootId,
+      seq,
+      url: this.url,
+      versions: { chromium: "156", wire: ["1.65"] },
+      isolation: "none",
+      memoryCap: false,
+      egressAllow: [],
+      kinds: { fast: { idle: 5, busy: 0, recycling: 0 } },
+      slots: [],
+    };
+  }
+}
+
+let pools = 0;
+
+/** A registered fake pool with idle slots. */
+export async function newPool(): Promise<Pool> {
+  pools += 1;
+  const url = await (await fetch(inject("fakePoolFarm"), { method: "POST" })).text();
+  const pool = new Pool(`pool-${pools}`, url);
+  await pool.beat();
+  return pool;
+}
+
+/** A slot as a heartbeat reports it. */
+export const slotOf = (id: string, facts: object = {}) => ({
+  id,
+  kind: "fast" as const,
+  sockets: 0,
+  lastActivityAt: 0,
+  ...facts,
+});
+
+/** Creates a session and answers its id. */
+export async function newSession(key: string): Promise<string> {
+  const response = await call("/sessions", { method: "POST", bearer: key });
+  return SessionCreated.parse(await response.json()).sessionId;
+}
