@@ -27,19 +27,22 @@ export async function createKey(
   now: number,
 ): Promise<KeyCreated | null> {
   const key = newApiKey();
-  const insert = db
-    .prepare(
-      `INSERT INTO api_keys (id, org_id, name, secret_sha256, created_at)
-       SELECT ?, id, ?, ?, ? FROM orgs WHERE id = ?`,
-    )
-    .bind(key.keyId, name, await hashSecret(key.secret), now, orgId);
-  const { meta } = await ask(insert.run());
+  const hash = await hashSecret(key.secret);
+  const { meta } = await ask(() =>
+    db
+      .prepare(
+        `INSERT INTO api_keys (id, org_id, name, secret_sha256, created_at)
+         SELECT ?, id, ?, ?, ? FROM orgs WHERE id = ?`,
+      )
+      .bind(key.keyId, name, hash, now, orgId)
+      .run(),
+  );
   return meta.changes === 1 ? { keyId: key.keyId, key: formatApiKey(key) } : null;
 }
 
 /** The keys of an org, newest first, without secrets. */
 export async function listKeys(db: D1Database, orgId: string): Promise<KeyRecord[]> {
-  const { results } = await ask(
+  const { results } = await ask(() =>
     db
       .prepare(
         "SELECT id, name, created_at, revoked_at FROM api_keys WHERE org_id = ? ORDER BY created_at DESC, id",
@@ -57,15 +60,18 @@ export async function listKeys(db: D1Database, orgId: string): Promise<KeyRecord
 
 /** Revokes a key; false when there is none. Revoking twice keeps the first time. */
 export async function revokeKey(db: D1Database, keyId: string, now: number): Promise<boolean> {
-  const update = db
-    .prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?")
-    .bind(now, keyId);
-  return (await ask(update.run())).meta.changes === 1;
+  const { meta } = await ask(() =>
+    db
+      .prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?")
+      .bind(now, keyId)
+      .run(),
+  );
+  return meta.changes === 1;
 }
 
 /** The holder of a key that is not revoked, or null. */
 export async function findKey(db: D1Database, keyId: string): Promise<KeyHolder | null> {
-  const row = await ask(
+  const row = await ask(() =>
     db
       .prepare(
         `SELECT api_keys.secret_sha256, orgs.id, orgs.plan, orgs.overrides FROM api_keys

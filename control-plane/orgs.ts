@@ -37,24 +37,30 @@ const toOrg = (row: OrgRow): Org => ({
 export async function createOrg(db: D1Database, wanted: CreateOrg, now: number): Promise<Org> {
   const orgId = newOrgId();
   const { name, plan, overrides, creditCents } = wanted;
-  const insert = db
-    .prepare(
-      "INSERT INTO orgs (id, name, plan, overrides, credit_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-    )
-    .bind(orgId, name, plan, JSON.stringify(overrides), creditCents, now);
-  await ask(insert.run());
+  await ask(() =>
+    db
+      .prepare(
+        "INSERT INTO orgs (id, name, plan, overrides, credit_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+      )
+      .bind(orgId, name, plan, JSON.stringify(overrides), creditCents, now)
+      .run(),
+  );
   return { orgId, ...wanted, createdAt: new Date(now).toISOString() };
 }
 
 export async function findOrg(db: D1Database, orgId: string): Promise<Org | null> {
-  const row = await ask(db.prepare("SELECT * FROM orgs WHERE id = ?").bind(orgId).first<OrgRow>());
+  const row = await ask(() =>
+    db.prepare("SELECT * FROM orgs WHERE id = ?").bind(orgId).first<OrgRow>(),
+  );
   return row && toOrg(row);
 }
 
 /** All orgs, newest first. */
 export async function listOrgs(db: D1Database): Promise<Org[]> {
-  const query = db.prepare("SELECT * FROM orgs ORDER BY created_at DESC, id").all<OrgRow>();
-  return (await ask(query)).results.map(toOrg);
+  const { results } = await ask(() =>
+    db.prepare("SELECT * FROM orgs ORDER BY created_at DESC, id").all<OrgRow>(),
+  );
+  return results.map(toOrg);
 }
 
 /** Changes what the patch names; null when there is no such org. */
@@ -72,7 +78,7 @@ export async function patchOrg(
   if (changes.length > 0) {
     const set = changes.map(([column]) => `${column} = ?`).join(", ");
     const values = changes.map(([, value]) => value);
-    await ask(
+    await ask(() =>
       db
         .prepare(`UPDATE orgs SET ${set} WHERE id = ?`)
         .bind(...values, orgId)

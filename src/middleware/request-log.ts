@@ -13,7 +13,7 @@ export const requestLog: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
   const { status } = c.res;
   // The headers of an upgrade response belong to the host.
-  if (status !== 101) c.res.headers.set("x-request-id", requestId);
+  if (status !== 101) c.header("x-request-id", requestId);
   console.log(
     JSON.stringify({
       level: status >= 500 ? "error" : "info",

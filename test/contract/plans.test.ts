@@ -1,0 +1,36 @@
+import { cheapestPlanWith, effectivePlan, PlanOverrides, PLANS } from "@svc/contract/plans.ts";
+import { expect, test } from "vitest";
+
+test("every plan has all that a cheaper one has", () => {
+  const { free, starter, professional } = PLANS;
+  for (const [less, more] of [
+    [free, starter],
+    [starter, professional],
+  ] as const) {
+    expect(more.features).toEqual(expect.arrayContaining([...less.features]));
+    expect(more.browsers).toBeGreaterThan(less.browsers);
+    expect(more.vms).toBeGreaterThan(less.vms);
+  }
+});
+
+test("the caps that the documents fix", () => {
+  expect(PLANS.free.browsers).toBe(3);
+  expect([PLANS.free.vms, PLANS.starter.vms, PLANS.professional.vms]).toEqual([1, 2, 10]);
+});
+
+test("overrides replace single values and switch single features", () => {
+  const overrides = { browsers: 7, features: { stealth: false, proxy: true } };
+  const plan = effectivePlan("free", overrides);
+  expect(plan).toMatchObject({ browsers: 7, vms: 1, features: ["captcha", "sandboxes", "proxy"] });
+});
+
+test("the cheapest plan with a feature", () => {
+  expect(cheapestPlanWith("captcha")).toBe("free");
+  expect(cheapestPlanWith("proxy")).toBe("starter");
+  expect(cheapestPlanWith("allowedDomains")).toBe("professional");
+});
+
+test.each([{ colour: 1 }, { browsers: 1.5 }, { sessionMinutes: 0 }, { features: { odd: true } }])(
+  "%o is no override",
+  (value) => expect(PlanOverrides.safeParse(value).success).toBe(false),
+);

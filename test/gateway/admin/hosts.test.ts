@@ -1,0 +1,31 @@
+import { HostList } from "@svc/contract/admin/hosts.ts";
+import { expect, test } from "vitest";
+import { call, newPool } from "../../support/worker-gateway.ts";
+
+const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
+
+test("the registered hosts are listed with what they said and when they were last heard", async () => {
+  const pool = await newPool();
+  const before = Date.now();
+  await pool.beat();
+  const { hosts } = HostList.parse(await (await admin("/admin/hosts")).json());
+  const host = hosts.find(({ hostId }) => hostId === pool.hostId);
+  expect(host).toMatchObject({
+    type: "pool",
+    url: pool.url,
+    isolation: "none",
+    draining: false,
+    kinds: { fast: { idle: 5 } },
+  });
+  expect(host?.seenAt).toBeGreaterThanOrEqual(before);
+});
+
+test("a drain is passed on to the host, and 404 when it is unknown or does not answer", async () => {
+  const pool = await newPool();
+  const drain = (hostId: string) => admin(`/admin/hosts/${hostId}/drain`, { method: "POST" });
+  expect((await drain(pool.hostId)).status).toBe(202);
+  expect((await pool.calls()).map(({ path }) => path)).toContain("/drain");
+  expect((await drain("nope")).status).toBe(404);
+  await pool.beat({ url: "http://127.0.0.1:1" });
+  expect((await drain(pool.hostId)).status).toBe(404);
+});

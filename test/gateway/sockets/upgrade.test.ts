@@ -1,0 +1,154 @@
+import { env } from "cloudflare:workers";
+import { evictDurableObject } from "cloudflare:test";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintSessionId } from "@svc/contract/tokens.ts";
+import { describe, expect, test } from "vitest";
+import { fleet } from "../../../durable-objects/fleet.ts";
+import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker-gateway.ts";
+
+const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+
+const upgrade = (path: string, headers = {}) =>
+  call(path, { headers: { ...HANDSHAKE, ...headers } });
+
+async function placed() {
+  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+  const pool = await newPool();
+  const { key, orgId } = await newOrg();
+  return { pool, key, orgId, id: await newSession(key) };
+}
+
+/** Opens the socket of an accepted upgrade. */
+function accept(response: Response): WebSocket {
+  expect(response.status).toBe(101);
+  if (!response.webSocket) throw new Error("no socket");
+  response.webSocket.accept();
+  return response.webSocket;
+}
+
+function ask(socket: WebSocket, text: string): Promise<string> {
+  const answer = new Promise<string>((resolve) => {
+    socket.addEventListener("message", (event) => resolve(String(event.data)), { once: true });
+  });
+  socket.send(text);
+  return answer;
+}
+
+describe.each(["ws", "cdp"])("/%s/:sessionId", (name) => {
+  test("is piped to the owning pool, without a key, with our own bearer and nothing of the customer's but an allow-list", async () => {
+    const { id, orgId, pool } = await placed();
+    const response = await upgrade(`/${name}/${id}`, {
+      authorization: "Bearer customer-secret",
+      cookie: "a=b",
+      "user-agent": "Playwright/1.65.1",
+      "x-other": "1",
+    });
+    const socket = accept(response);
+    const headers: Record<string, string> = JSON.parse(await ask(socket, "headers"));
+    expect(headers["user-agent"]).toBe("Playwright/1.65.1");
+    expect(headers["authorization"]).toMatch(/^Bearer /);
+    expect(JSON.stringify(headers)).not.toContain("customer-secret");
+    expect(headers).not.toHaveProperty("cookie");
+    expect(headers).not.toHaveProperty("x-other");
+    expect(await ask(socket, "hello")).toBe("hello");
+    const seen = (await pool.calls()).find(
+      ({ method, path }) => method === "GET" && path === `/${name}/${id}`,
+    );
+    expect(seen?.org).toBe(orgId);
+    socket.close();
+  });
+
+  test("stays open when the object is evicted", async () => {
+    const { id } = await placed();
+    const socket = accept(await upgrade(`/${name}/${id}`));
+    await evictDurableObject(env.SESSIONS.getByName(id));
+    expect(await ask(socket, "still")).toBe("still");
+    socket.close();
+  });
+
+  async function refused(path: string, status: number, headers = {}): Promise<string> {
+    const response = await upgrade(path, headers);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("content-type")).toMatch(/^text\/plain/);
+    const text = await response.text();
+    expect(text).toMatch(/\n$/);
+    return text;
+  }
+
+  test("a malformed path is 404", async () => {
+    for (const path of [`/${name}`, `/${name}/`, `/${name}/a/b`]) await refused(path, 404);
+  });
+
+  test("a forged, truncated or malformed id is 401", async () => {
+    const { id, orgId } = await placed();
+    const forged = await mintSessionId("another", { org: orgId, issuedAt: Date.now() });
+    for (const bad of ["nope", id.slice(0, -1), forged]) await refused(`/${name}/${bad}`, 401);
+  });
+
+  test("an id of 90 minutes is 401, a younger one is not", async () => {
+    const org = (await newOrg()).orgId;
+    const aged = (ms: number) => mintSessionId("signing", { org, issuedAt: Date.now() - ms });
+    await refused(`/${name}/${await aged(LIMITS.socketUrlAgeMs)}`, 401);
+    await refused(`/${name}/${await aged(LIMITS.socketUrlAgeMs - 60_000)}`, 404);
+  });
+
+  test("a request that is no upgrade is 426, one without Sec-WebSocket-Key 400", async () => {
+    const { id } = await placed();
+    expect((await call(`/${name}/${id}`)).status).toBe(426);
+    expect((await call(`/${name}/${id}`, { headers: { upgrade: "websocket" } })).status).toBe(400);
+  });
+
+  test("a released session is 404 at once, even while its pool is away", async () => {
+    const { id, key } = await placed();
+    await call(`/sessions/${id}`, { method: "DELETE", bearer: key });
+    expect(await refused(`/${name}/${id}`, 404)).toContain("released");
+  });
+
+  test.each([
+    ["missing", 404],
+    ["wire", 428],
+    ["refuse", 502],
+    ["drop", 502],
+  ])("a pool that answers %s is %i", async (mode, status) => {
+    const { id, pool } = await placed();
+    await pool.steer({ upgrade: mode });
+    await refused(`/${name}/${id}`, status);
+  });
+
+  test("a pool that never answers is 502", { timeout: 20_000 }, async () => {
+    const { id, pool } = await placed();
+    await pool.steer({ upgrade: "hang" });
+    await refused(`/${name}/${id}`, 502);
+  });
+});
+
+describe("a pool that is away", () => {
+  test("and comes back in time is served", async () => {
+    const { id, pool } = await placed();
+    await pool.beat({ slots: [slotOf(id)] });
+    const { bootId } = await pool.heartbeat();
+    const stub = env.SESSIONS.getByName(id);
+    await stub.hostChanged({ hostId: pool.hostId, bootId }, "hostAway");
+    const waiting = upgrade(`/ws/${id}`);
+    await stub.hostChanged({ hostId: pool.hostId, bootId }, "hostBack");
+    accept(await waiting).close();
+  });
+
+  test(
+    "and stays away is 404 after 15 s, while the record says unknown",
+    { timeout: 30_000 },
+    async () => {
+      const { id, key, pool } = await placed();
+      await pool.beat({ slots: [slotOf(id)] });
+      const { bootId } = await pool.heartbeat();
+      const source = { hostId: pool.hostId, bootId };
+      await env.SESSIONS.getByName(id).hostChanged(source, "hostAway");
+      const before = Date.now();
+      const response = await upgrade(`/ws/${id}`);
+      expect(response.status).toBe(404);
+      expect(Date.now() - before).toBeGreaterThanOrEqual(LIMITS.poolLookupMs);
+      const record = await call(`/sessions/${id}`, { bearer: key });
+      expect(await record.json()).toMatchObject({ status: "unknown", kind: null });
+    },
+  );
+});
