@@ -1,0 +1,39 @@
+import { OPERATIONS } from "@svc/contract/operations/index.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { testGateway } from "../support/gateway.ts";
+import { parseRaw, sendRaw } from "../support/raw-http.ts";
+
+const gateway = await testGateway();
+const key = await gateway.newKey();
+afterAll(() => gateway.close());
+
+const BEARERS = { key, operator: "admin", host: gateway.hostToken, none: "none" };
+
+describe.each(Object.entries(OPERATIONS))("%s", (_name, op) => {
+  const path = op.path.replace(/:\w+/g, "x");
+  const lines = (length: string) => [
+    `${op.method} ${path} HTTP/1.1`,
+    `Authorization: Bearer ${BEARERS[op.auth]}`,
+    "Content-Type: application/json",
+    `Content-Length: ${length}`,
+  ];
+
+  test.each(["abc", "-5", "12, 12", ""])("a Content-Length of %o is 400", async (length) => {
+    expect(parseRaw(await sendRaw(gateway.url, lines(length))).status).toBe(400);
+  });
+
+  test("a Content-Length above the cap is 413 from the header alone", async () => {
+    // No byte of the body is ever sent: an answer shows that none was waited for.
+    const answer = parseRaw(await sendRaw(gateway.url, lines(String(op.bodyBytes + 1))));
+    expect(answer.status).toBe(413);
+    const body: unknown = JSON.parse(answer.body);
+    expect(body).toMatchObject({ code: "PayloadTooLarge", limit: op.bodyBytes });
+  });
+});
+
+test("an upgrade without Sec-WebSocket-Key is refused as plain text", async () => {
+  const lines = ["GET /ws/nope HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade"];
+  const answer = parseRaw(await sendRaw(gateway.url, lines));
+  expect(answer.status).toBe(401);
+  expect(answer.head.toLowerCase()).toContain("content-type: text/plain");
+});

@@ -1,0 +1,41 @@
+import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
+import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
+import type { Miniflare } from "miniflare";
+import { startGateway } from "../../scripts/gateway.ts";
+import { applyMigrations } from "../../scripts/migrate.ts";
+
+/** A gateway of a test's own: the real Worker in a real workerd, nothing kept. */
+export interface TestGateway {
+  url: URL;
+  miniflare: Miniflare;
+  hostToken: string;
+  close(): Promise<void>;
+  newKey(plan?: PlanName, overrides?: PlanOverrides): Promise<string>;
+}
+
+export async function testGateway(bindings: Record<string, string> = {}): Promise<TestGateway> {
+  const secrets = {
+    SVC_HOST_TOKEN: "host",
+    SVC_SIGNING_SECRET: "signing",
+    SVC_ADMIN_TOKEN: "admin",
+  };
+  const miniflare = await startGateway({ port: 0, bindings: { ...secrets, ...bindings } });
+  await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
+  const url = await miniflare.ready;
+
+  async function post(path: string, body: unknown): Promise<unknown> {
+    const headers = { authorization: "Bearer admin" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    return (await fetch(new URL(path, url), init)).json();
+  }
+  return {
+    url,
+    miniflare,
+    hostToken: secrets.SVC_HOST_TOKEN,
+    close: () => miniflare.dispose(),
+    newKey: async (plan = "professional", overrides = {}) => {
+      const org = Org.parse(await post("/admin/orgs", { name: "test", plan, overrides }));
+      return KeyCreated.parse(await post(`/admin/orgs/${org.orgId}/keys`, {})).key;
+    },
+  };
+}
