@@ -1,0 +1,121 @@
+import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
+import { chromium, type Browser } from "playwright-core";
+import puppeteer from "puppeteer-core";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { testGateway } from "../support/gateway.ts";
+import { parseRaw, sendRaw } from "../support/raw-http.ts";
+import { PoolProcess } from "../support/pool-process.ts";
+import { startSite } from "../support/site.ts";
+
+const site = await startSite();
+const gateway = await testGateway();
+const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
+const key = await gateway.newKey();
+afterAll(async () => {
+  await pool.close();
+  await gateway.close();
+  site.close();
+});
+
+const call = (path: string, method = "GET") =>
+  fetch(new URL(path, gateway.url), { method, headers: { authorization: `Bearer ${key}` } });
+
+async function create(): Promise<SessionCreated> {
+  const response = await call("/sessions", "POST");
+  expect(response.status).toBe(201);
+  return SessionCreated.parse(await response.json());
+}
+
+async function read(id: string): Promise<SessionRecord> {
+  return SessionRecord.parse(await (await call(`/sessions/${id}`)).json());
+}
+
+const PNG = "89504e47";
+
+describe.each([
+  ["Playwright over /ws", (session: SessionCreated) => chromium.connect(session.wsEndpoint)],
+  [
+    "Playwright over /cdp",
+    (session: SessionCreated) => chromium.connectOverCDP(session.cdpEndpoint),
+  ],
+])("%s", (_name, connect) => {
+  test("drives a real site: navigate, click, screenshot", async () => {
+    const session = await create();
+    const browser = await connect(session);
+    const page = browser.contexts()[0]?.pages()[0];
+    if (!page) throw new Error("a new session has a page");
+    await page.goto(site.url);
+    expect(await page.title()).toBe("Counter");
+    await page.click("#more");
+    await page.click("#more");
+    expect(await page.textContent("#count")).toBe("2");
+    expect((await page.screenshot()).toString("hex", 0, 4)).toBe(PNG);
+    await call(`/sessions/${session.sessionId}`, "DELETE");
+    expect((await read(session.sessionId)).closeReason).toBe("released");
+  });
+
+  test("a client that closes ends the session after the linger, and its slot is free again", async () => {
+    const session = await create();
+    const browser = await connect(session);
+    await browser.close();
+    expect((await read(session.sessionId)).status).toBe("active");
+    await vi.waitFor(
+      async () => {
+        const record = await read(session.sessionId);
+        expect(record).toMatchObject({ status: "released", closeReason: "client_disconnected" });
+      },
+      { timeout: 20_000, interval: 200 },
+    );
+  });
+});
+
+test("puppeteer over /cdp drives the same", async () => {
+  const session = await create();
+  const browser = await puppeteer.connect({ browserWSEndpoint: session.cdpEndpoint });
+  const [page] = await browser.pages();
+  if (!page) throw new Error("a new session has a page");
+  await page.goto(site.url);
+  await page.click("#more");
+  expect(await page.$eval("#count", (count) => count.textContent)).toBe("1");
+  const shot = await page.screenshot();
+  expect(Buffer.from(shot).toString("hex", 0, 4)).toBe(PNG);
+  await browser.disconnect();
+  await call(`/sessions/${session.sessionId}`, "DELETE");
+});
+
+test("both endpoints see one browser", async () => {
+  const session = await create();
+  const wire = await chromium.connect(session.wsEndpoint);
+  const cdp = await chromium.connectOverCDP(session.cdpEndpoint);
+  await pageOf(wire).goto(site.url);
+  await vi.waitFor(() => expect(pageOf(cdp).url()).toBe(site.url));
+  await pageOf(cdp).click("#more");
+  expect(await pageOf(wire).textContent("#count")).toBe("1");
+  await call(`/sessions/${session.sessionId}`, "DELETE");
+});
+
+function pageOf(browser: Browser) {
+  const page = browser.contexts()[0]?.pages()[0];
+  if (!page) throw new Error("a new session has a page");
+  return page;
+}
+
+test("an old Playwright is refused at the upgrade with what is served and the fix", async () => {
+  const session = await create();
+  const path = new URL(session.wsEndpoint).pathname;
+  const answer = parseRaw(
+    await sendRaw(gateway.url, [
+      `GET ${path} HTTP/1.1`,
+      "Upgrade: websocket",
+      "Connection: Upgrade",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+      "Sec-WebSocket-Version: 13",
+      "User-Agent: Playwright/1.50.1 (x64; debian 12) node/20.0",
+    ]),
+  );
+  expect(answer.status).toBe(428);
+  expect(answer.head.toLowerCase()).toContain("content-type: text/plain");
+  expect(answer.body).toContain("1.50");
+  expect(answer.body).toContain("1.65");
+  await call(`/sessions/${session.sessionId}`, "DELETE");
+});

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestGateway } from "./gateway.ts";
+
+/** A real pool in a process of its own, registered with a gateway. */
+export class PoolProcess {
+  readonly hostId: string;
+  #child: ChildProcess;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #stateDir: string;
+
+  private constructor(hostId: string, stateDir: string, env: NodeJS.ProcessEnv) {
+    this.hostId = hostId;
+    this.#stateDir = stateDir;
+    this.#env = env;
+    this.#child = start(env);
+  }
+
+  static async start(gateway: TestGateway, env: Record<string, string>): Promise<PoolProcess> {
+    const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
+    const hostId = env["SVC_HOST_ID"] ?? "pool-test";
+    const pool = new PoolProcess(hostId, stateDir, {
+      ...process.env,
+      SVC_GATEWAY_URL: gateway.url.origin,
+      SVC_HOST_TOKEN: gateway.hostToken,
+      SVC_STATE_DIR: stateDir,
+      SVC_HOST_ID: hostId,
+      SVC_LOG_LEVEL: "warn",
+      ...env,
+    });
+    await pool.ready();
+    return pool;
+  }
+
+  async ready(): Promise<void> {
+    await once(this.#child, "message");
+  }
+
+  /** Another start of the same host. */
+  async restart(): Promise<void> {
+    this.#child = start(this.#env);
+    await this.ready();
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await gone;
+  }
+
+  async close(): Promise<void> {
+    await this.kill("SIGTERM");
+    await rm(this.#stateDir, { recursive: true, force: true });
+  }
+}
+
+function start(env: NodeJS.ProcessEnv): ChildProcess {
+  return spawn(process.execPath, ["browser-pool/main.ts"], {
+    env,
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+}

@@ -1,0 +1,33 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+const PAGE = `<!doctype html><title>Counter</title><h1>Counter</h1>
+<button id="more" onclick="count.textContent = Number(count.textContent) + 1">more</button>
+<output id="count">0</output>`;
+
+/** A small web site of a test's own. */
+export interface Site {
+  url: string;
+  /** host:port, as SVC_EGRESS_ALLOW wants it. */
+  address: string;
+  close(): void;
+}
+
+export async function startSite(): Promise<Site> {
+  const server: Server = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(PAGE);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${address}/`,
+    address,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
