@@ -17,6 +17,7 @@ export interface CreateSessionOrder {
   createdAt: number;
   lifetimeMs: number;
   acquireMs: number;
+  leaseIdleMs: number | null;
   wireVersion: string | null;
 }
 
@@ -94,12 +95,12 @@ async function conclude(
   order: CreateSessionOrder,
   place: Place,
 ): Promise<CreateAnswer | Refusal> {
-  const { id, org } = order;
+  const { id, org, leaseIdleMs } = order;
   const confirmed = await env.ORGS.getByName(org)
     .confirm(id)
     .catch(() => false);
   const expiresAt = order.createdAt + order.lifetimeMs;
-  const session = confirmed ? desk.apply({ type: "placed", expiresAt }, place) : null;
+  const session = confirmed ? desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place) : null;
   if (session?.state.status === "active") return { created: { expiresAt } };
   await endSlot(env, place.url, { org, id }).catch(() => undefined);
   if (confirmed) return refusal("AcquireTimeout", "The session was released while it was created.");

@@ -11,18 +11,22 @@ export async function parseBody<T>(c: AppContext, schema: z.ZodType<T>): Promise
   } catch {
     throw new ApiError("InvalidJson", "The body is not JSON.");
   }
+  return parseFields(json, schema);
+}
+
+/** The body where everything that is not a JSON object means all defaults (document 1, POST /sessions). */
+export async function parseOptionalBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
+  const text = await c.req.text();
+  return parseFields(objectOf(text), schema);
+}
+
+function parseFields<T>(json: unknown, schema: z.ZodType<T>): T {
   const result = schema.safeParse(json);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const field = issue?.path.join(".") ?? "";
   const reason = issue?.message ?? "invalid";
   throw new ApiError("ValidationError", field ? `${field}: ${reason}` : reason, { field });
-}
-
-/** The body where everything that is not a JSON object means all defaults (document 1, POST /sessions). */
-export async function parseOptionalBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
-  const text = await c.req.text();
-  return schema.parse(objectOf(text));
 }
 
 function objectOf(text: string): object {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { LIMITS } from "../limits.ts";
 
 /** The two kinds of pool; chosen by `stealth` alone and never substituted (document 1). */
 export const BrowserKind = z.enum(["fast", "stealth"]);
@@ -25,6 +26,9 @@ const toggle = z
   .optional()
   .transform((value) => value === true);
 
+/** Seconds a leased session lives after its last renewal. */
+const idleSeconds = z.int().min(1).max(LIMITS.leaseIdleMaxSeconds);
+
 /**
  * POST /sessions. Every field is optional, unknown fields are ignored, and nothing but `true`
  * switches a toggle on. Source: document 1, Session create request.
@@ -36,6 +40,8 @@ export const CreateSession = z.object({
   profileId: z.unknown().optional(),
   proxy: z.unknown().optional(),
   allowedDomains: z.unknown().optional(),
+  /** An addition (decisions): disconnects do not end the session, a lease not renewed does. null = none. */
+  lease: z.object({ idleSeconds }).nullish(),
 });
 export type CreateSession = z.infer<typeof CreateSession>;
 
@@ -62,6 +68,14 @@ export const SessionRecord = z.object({
   closeReason: CloseReason.exactOptional(),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
+
+/** POST /sessions/:id/lease: renews the lease; `idleSeconds` changes it, or gives one to a session without. */
+export const RenewLease = z.object({ idleSeconds: idleSeconds.exactOptional() });
+export type RenewLease = z.infer<typeof RenewLease>;
+
+/** 200 of POST /sessions/:id/lease: when the session ends unless the lease is renewed before. */
+export const Lease = z.object({ idleSeconds: z.int(), leaseExpiresAt: z.iso.datetime() });
+export type Lease = z.infer<typeof Lease>;
 
 /** 200 of GET /sessions, newest first. `nextCursor` is there only when another page exists. */
 export const SessionList = z.object({

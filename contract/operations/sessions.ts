@@ -1,4 +1,11 @@
-import { CreateSession, SessionCreated, SessionList, SessionRecord } from "../browser/session.ts";
+import {
+  CreateSession,
+  Lease,
+  RenewLease,
+  SessionCreated,
+  SessionList,
+  SessionRecord,
+} from "../browser/session.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
@@ -15,6 +22,7 @@ export const SESSIONS = {
     request: CreateSession,
     success: { status: 201, body: SessionCreated },
     errors: [
+      "ValidationError",
       "FeatureRequiresPlan",
       "ConcurrencyLimitExceeded",
       "ConcurrencyCheckUnavailable",
@@ -48,5 +56,15 @@ export const SESSIONS = {
     bodyBytes,
     success: { status: 204, body: null },
     errors: ["InvalidSessionId"],
+  },
+  renewLease: {
+    method: "POST",
+    path: "/sessions/:id/lease",
+    summary: "Renew the lease of a session, or give it one.",
+    auth: "key",
+    bodyBytes,
+    request: RenewLease,
+    success: { status: 200, body: Lease },
+    errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "NotRunning"],
   },
 } as const satisfies Record<string, Operation>;

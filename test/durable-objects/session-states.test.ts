@@ -11,7 +11,13 @@ import {
 
 const GRACE = LIMITS.orphanGraceMs;
 const NEVER = { how: "never", since: 0 } as const;
-const active: Active = { status: "active", expiresAt: 1e9, detached: NEVER, awaySince: null };
+const active: Active = {
+  status: "active",
+  expiresAt: 1e9,
+  detached: NEVER,
+  awaySince: null,
+  lease: null,
+};
 const attached: Active = { ...active, detached: null };
 const creating: SessionState = { status: "creating", giveUpAt: 1000 };
 const released: SessionState = { status: "released", reason: "released", endedAt: 5 };
@@ -28,7 +34,7 @@ const opened: SessionEvent = { type: "sockets", open: 1, lastClose: undefined };
 describe("from creating", () => {
   test.each<[SessionEvent, SessionState]>([
     [
-      { type: "placed", expiresAt: 900 },
+      { type: "placed", expiresAt: 900, leaseIdleMs: null },
       { ...active, expiresAt: 900, detached: { how: "never", since: 10 } },
     ],
     [{ type: "createFailed" }, failed],
@@ -39,7 +45,9 @@ describe("from creating", () => {
 
   test("a create that nobody finishes has failed", () => {
     expect(step(creating, { type: "tick" }, 999)).toEqual(creating);
-    expect(step(creating, { type: "placed", expiresAt: 5000 }, 1000)).toEqual(failed);
+    expect(step(creating, { type: "placed", expiresAt: 5000, leaseIdleMs: null }, 1000)).toEqual(
+      failed,
+    );
   });
 });
 
@@ -105,6 +113,29 @@ describe("what ends an active session", () => {
   });
 });
 
+describe("a lease", () => {
+  const leased = step(creating, { type: "placed", expiresAt: 1e9, leaseIdleMs: 600 }, 0);
+
+  test("makes the session ignore its clients' going", () => {
+    for (const how of ["clean", "dropped"] as const) {
+      const left = step(step(leased, opened, 1), closed(how), 2);
+      expect(timers(left)).toEqual({ expire: 1e9, lease: 600 });
+    }
+  });
+
+  test("ends it when it is not renewed", () => {
+    const renewed = step(leased, { type: "leaseRenewed", idleMs: 1000 }, 599);
+    expect(step(renewed, { type: "tick" }, 1598)).toEqual(renewed);
+    const ended = { status: "released", reason: "lease_ended", endedAt: 1599 };
+    expect(step(renewed, { type: "leaseRenewed", idleMs: 1000 }, 1599)).toEqual(ended);
+  });
+
+  test("runs on while the pool is away", () => {
+    const away = step(leased, { type: "hostAway" }, 10);
+    expect(timers(away)).toEqual({ expire: 1e9, lease: 600, poolLost: 10 + GRACE });
+  });
+});
+
 test("a repeated report of a closed socket does not push the grace ahead", () => {
   const once = step(attached, closed("dropped"), 100);
   expect(step(once, closed("dropped"), 9000)).toEqual(once);
@@ -117,7 +148,7 @@ test("a pool's absence stops the client's timers: nobody sees the client", () =>
 
 test.each([released, expired, failed])("%o is terminal", (state) => {
   const events: SessionEvent[] = [
-    { type: "placed", expiresAt: 1 },
+    { type: "placed", expiresAt: 1, leaseIdleMs: 5 },
     { type: "release" },
     { type: "hostLost" },
     { type: "hostBack" },

@@ -22,7 +22,7 @@ export function everyRoute(op: Operation): void {
   isMounted(op);
   if (op.auth !== "none") refusesStrangers(op);
   if (op.auth === "key") refusesBadKeys(op);
-  if (/^\/sessions\/:id/.test(op.path)) hidesOtherOrgs(op);
+  if (op.path.startsWith("/sessions/:id")) hidesOtherOrgs(op);
   if (op.method !== "GET") capsBody(op);
 }
 

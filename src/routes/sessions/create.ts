@@ -8,7 +8,8 @@ import { acquireTimeoutMs } from "../../env.ts";
 import { endpointsOf } from "./record.ts";
 import { checkCreate } from "./rules.ts";
 
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
 
 export const createSession: Handler = async (c) => {
   const wanted = await parseOptionalBody(c, CreateSession);
@@ -25,7 +26,7 @@ export const createSession: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-async function orderOf(c: AppContext, { stealth }: CreateSession) {
+async function orderOf(c: AppContext, { stealth, lease }: CreateSession) {
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   return {
@@ -37,6 +38,7 @@ async function orderOf(c: AppContext, { stealth }: CreateSession) {
     createdAt,
     lifetimeMs: plan.sessionMinutes * MINUTE_MS,
     acquireMs: acquireTimeoutMs(c.env),
+    leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
     wireVersion: c.req.header(WIRE_VERSION_HEADER) ?? null,
   } as const;
 }
