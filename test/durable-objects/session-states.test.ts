@@ -141,6 +141,12 @@ test("a repeated report of a closed socket does not push the grace ahead", () =>
   expect(step(once, closed("dropped"), 9000)).toEqual(once);
 });
 
+test("a client that was gone has its time to return anew when the pool is back", () => {
+  const away = step(step(attached, closed("clean"), 100), { type: "hostAway" }, 200);
+  const back = step(away, { type: "hostBack" }, 60_000);
+  expect(timers(back)).toEqual({ expire: 1e9, linger: 60_000 + LIMITS.lingerMs });
+});
+
 test("a pool's absence stops the client's timers: nobody sees the client", () => {
   const away = step(step(attached, closed("clean"), 100), { type: "hostAway" }, 200);
   expect(timers(away)).toEqual({ expire: 1e9, poolLost: 200 + GRACE });
