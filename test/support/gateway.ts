@@ -13,13 +13,17 @@ export interface TestGateway {
   newKey(plan?: PlanName, overrides?: PlanOverrides): Promise<string>;
 }
 
-export async function testGateway(bindings: Record<string, string> = {}): Promise<TestGateway> {
+/** `place`: a port and a state folder, for a gateway that is to come back. */
+export async function testGateway(
+  bindings: Record<string, string> = {},
+  place: { port: number; stateDir?: string } = { port: 0 },
+): Promise<TestGateway> {
   const secrets = {
     SVC_HOST_TOKEN: "host",
     SVC_SIGNING_SECRET: "signing",
     SVC_ADMIN_TOKEN: "admin",
   };
-  const miniflare = await startGateway({ port: 0, bindings: { ...secrets, ...bindings } });
+  const miniflare = await startGateway({ ...place, bindings: { ...secrets, ...bindings } });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
   const url = await miniflare.ready;
 

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestGateway } from "./gateway.ts";
+import { descendants } from "./process-tree.ts";
 
 /** A real pool in a process of its own, registered with a gateway. */
 export class PoolProcess {
@@ -33,6 +34,12 @@ export class PoolProcess {
     });
     await pool.ready();
     return pool;
+  }
+
+  /** Pids of everything it has started whose command line has this text. */
+  async processes(text: string): Promise<number[]> {
+    const root = this.#child.pid;
+    return root === undefined ? [] : descendants(root, text);
   }
 
   async ready(): Promise<void> {

@@ -1,0 +1,33 @@
+import { readdir, readFile } from "node:fs/promises";
+
+interface Process {
+  pid: number;
+  parent: number;
+  command: string;
+}
+
+async function processOf(pid: number): Promise<Process[]> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    const command = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    // The name before it may have spaces and brackets of its own.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return [{ pid, parent: Number(fields[1]), command: command.replaceAll("\0", " ") }];
+  } catch {
+    return [];
+  }
+}
+
+/** Pids of all living descendants of a process whose command line has `text`. */
+export async function descendants(root: number, text = ""): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const all = (await Promise.all(pids.map(processOf))).flat();
+  const found = new Set([root]);
+  for (let before = 0; before < found.size;) {
+    before = found.size;
+    for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
+  }
+  return all
+    .filter(({ pid, command }) => pid !== root && found.has(pid) && command.includes(text))
+    .map(({ pid }) => pid);
+}
