@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
+import { AllowedDomains } from "./domains.ts";
+import { Proxy, ProxyApplied } from "./proxy.ts";
 
 /** The two kinds of pool; chosen by `stealth` alone and never substituted (document 1). */
 export const BrowserKind = z.enum(["fast", "stealth"]);
@@ -37,9 +39,13 @@ export const CreateSession = z.object({
   stealth: toggle,
   recording: toggle,
   captcha: toggle,
-  profileId: z.unknown().optional(),
-  proxy: z.unknown().optional(),
-  allowedDomains: z.unknown().optional(),
+  /** Null when absent, empty or no string. */
+  profileId: z
+    .unknown()
+    .optional()
+    .transform((value) => (typeof value === "string" && value !== "" ? value : null)),
+  proxy: Proxy,
+  allowedDomains: AllowedDomains,
   /** An addition (decisions): disconnects do not end the session, a lease not renewed does. null = none. */
   lease: z.object({ idleSeconds }).nullish(),
 });
@@ -51,6 +57,12 @@ export const SessionCreated = z.object({
   wsEndpoint: z.string(),
   cdpEndpoint: z.string(),
   expiresAt: z.iso.datetime(),
+  /** Only when a proxy was really applied. */
+  proxy: ProxyApplied.exactOptional(),
+  /** When captcha was asked for: whether a solver is at work (decisions). */
+  captcha: z.object({ active: z.boolean() }).exactOptional(),
+  /** Normalised, when asked for. */
+  allowedDomains: z.array(z.string()).exactOptional(),
 });
 export type SessionCreated = z.infer<typeof SessionCreated>;
 

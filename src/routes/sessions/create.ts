@@ -22,6 +22,9 @@ export const createSession: Handler = async (c) => {
     sessionId: order.id,
     ...endpointsOf(new URL(c.req.url).origin, order.id),
     expiresAt: new Date(answer.created.expiresAt).toISOString(),
+    // No solver and no proxy is configured: that never fails a create, the answer says so.
+    ...(wanted.captcha && { captcha: { active: false } }),
+    ...(wanted.allowedDomains && { allowedDomains: wanted.allowedDomains }),
   };
   return c.json(body, 201);
 };

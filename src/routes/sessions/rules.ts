@@ -2,20 +2,27 @@ import type { CreateSession } from "@svc/contract/browser/session.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { cheapestPlanWith, type Feature, type Plan } from "@svc/contract/plans.ts";
 
-/** Options of the document that this version does not serve yet: refused, never silently ignored. */
-const NOT_YET = ["recording", "captcha", "profileId", "proxy", "allowedDomains"] as const;
-
-/** The order of checks of POST /sessions. Throws the first refusal. */
+/**
+ * The cross-field order of POST /sessions (document 1), after the shapes of the fields: throws the
+ * first refusal.
+ */
 export function checkCreate(wanted: CreateSession, plan: Plan): void {
-  if (wanted.stealth) requireFeature(plan, "stealth");
-  for (const field of NOT_YET) if (isAsked(field, wanted[field])) throw notYet(field);
+  const { stealth, captcha, allowedDomains } = wanted;
+  const isProxied = wanted.proxy.mode !== "off";
+  if (isProxied && !stealth) throw needsStealth("proxy");
+  if (stealth) requireFeature(plan, "stealth");
+  if (isProxied) requireFeature(plan, "proxy");
+  if (captcha) requireFeature(plan, "captcha");
+  if (captcha && !stealth) throw needsStealth("captcha");
+  if (allowedDomains && !stealth) throw needsStealth("allowedDomains");
+  if (allowedDomains) requireFeature(plan, "allowedDomains");
+  // Not served by this version: refused, never silently ignored.
+  if (wanted.recording) throw notYet("recording");
+  if (wanted.profileId !== null) throw notYet("profileId");
 }
 
-function isAsked(field: (typeof NOT_YET)[number], value: unknown): boolean {
-  if (field === "profileId") return typeof value === "string" && value !== "";
-  if (field === "proxy") return value !== undefined && value !== null && value !== "off";
-  if (field === "allowedDomains") return value !== undefined && value !== null;
-  return value === true;
+function needsStealth(field: string): ApiError {
+  return new ApiError("ValidationError", `${field}: requires stealth true`, { field });
 }
 
 function requireFeature(plan: Plan, feature: Feature): void {

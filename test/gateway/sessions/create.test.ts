@@ -36,15 +36,10 @@ describe("a pool is registered", async () => {
     expect(response.status).toBe(201);
   });
 
-  test.each(["recording", "captcha", "proxy", "profileId", "allowedDomains"])(
+  test.each(["recording", "profileId"])(
     "%s is refused by name as long as it is not served",
     async (field) => {
-      const values = { proxy: "us", profileId: "p", allowedDomains: ["a.test"] };
-      const body = {
-        stealth: true,
-        [field]: true,
-        ...(field in values && { [field]: values[field as "proxy"] }),
-      };
+      const body = { stealth: true, [field]: field === "profileId" ? "p" : true };
       const response = await call("/sessions", { ...json(body), bearer: key });
       expect(response.status).toBe(501);
       expect(await response.json()).toMatchObject({ code: "NotConfigured", field });
@@ -59,17 +54,6 @@ test("the base URL of the request is the base of the endpoints", async () => {
   const response = await call(`${url}/sessions`, { method: "POST", bearer: key });
   const { wsEndpoint } = SessionCreated.parse(await response.json());
   expect(wsEndpoint).toMatch(/^wss:\/\/svc\.test\/ws\//);
-});
-
-test("stealth on a plan without it is 402 and names the feature and the cheapest plan", async () => {
-  const { key } = await newOrg("free", { features: { stealth: false } });
-  const response = await call("/sessions", { ...json({ stealth: true }), bearer: key });
-  expect(response.status).toBe(402);
-  expect(await response.json()).toMatchObject({
-    code: "FeatureRequiresPlan",
-    feature: "stealth",
-    plan: "free",
-  });
 });
 
 test("of 50 concurrent creates at cap 3 exactly 3 pass, and the 429 names plan, cap and holders", async () => {

@@ -1,0 +1,122 @@
+import * as z from "zod";
+
+/** Countries of the managed proxy (document 1, Proxy object fields). */
+export const PROXY_COUNTRIES = [
+  "au",
+  "br",
+  "ca",
+  "de",
+  "es",
+  "fr",
+  "gb",
+  "in",
+  "it",
+  "jp",
+  "kr",
+  "mx",
+  "nl",
+  "sg",
+  "us",
+] as const;
+export const ProxyCountry = z.enum(PROXY_COUNTRIES, { error: "unsupported country" });
+export type ProxyCountry = z.infer<typeof ProxyCountry>;
+
+export const PROXY_TIERS = ["residential", "mobile", "static"] as const;
+export type ProxyTier = (typeof PROXY_TIERS)[number];
+
+/** `isp` is a deprecated alias: normalised here, so that nothing behind the door knows it. */
+const Tier = z
+  .enum([...PROXY_TIERS, "isp"], { error: "invalid tier" })
+  .transform((tier): ProxyTier => (tier === "isp" ? "static" : tier));
+
+// A value that is no string is dropped in silence (document 1).
+const dropped = z.string().optional().catch(undefined);
+
+const StickySession = dropped.refine(
+  (session) => session === undefined || /^[0-9A-Za-z-]{1,32}$/.test(session),
+  { error: "letters, digits and dashes, at most 32" },
+);
+
+const ProxyObject = z
+  .object({
+    country: ProxyCountry.optional(),
+    tier: Tier.optional(),
+    static: z.unknown().optional(),
+    session: StickySession,
+    /** Minutes. */
+    sessionDuration: z.number({ error: "a number from 1 to 30" }).min(1).max(30).optional(),
+    state: dropped,
+    city: dropped,
+    asn: dropped,
+  })
+  .superRefine(({ country, state, city }, issues) => {
+    if (country === undefined || country === "us") return;
+    const field = [state !== undefined && "state", city !== undefined && "city"].find(Boolean);
+    if (field) issues.addIssue({ code: "custom", path: [field], message: "US only" });
+  });
+
+/** What a create asks of the managed proxy: nothing, the ladder, or an exit. */
+export type ProxyWish =
+  | { mode: "off" }
+  | { mode: "smart" }
+  | {
+      mode: "exit";
+      country: ProxyCountry | null;
+      tier: ProxyTier | null;
+      /** Pins the exit address for so many minutes. */
+      sticky: { session: string; minutes: number } | null;
+      state: string | null;
+      city: string | null;
+      asn: string | null;
+    };
+
+const OFF: ProxyWish = { mode: "off" };
+const anywhere = { tier: null, sticky: null, state: null, city: null, asn: null };
+
+/** `off`, `smart` or a country. */
+const ProxyWord = z
+  .enum(["off", "smart", ...PROXY_COUNTRIES], { error: "off, smart or a supported country" })
+  .transform((word): ProxyWish => {
+    if (word === "off" || word === "smart") return { mode: word };
+    return { mode: "exit", country: word, ...anywhere };
+  });
+
+const stickyMinutes = 10;
+
+const ProxyExit = ProxyObject.transform((wish): ProxyWish => {
+  const { country, tier, session, sessionDuration, state, city, asn } = wish;
+  // Narrowing below a country exists in the US alone, so it says which country.
+  const narrowed = state !== undefined || city !== undefined;
+  return {
+    mode: "exit",
+    country: country ?? (narrowed ? "us" : null),
+    tier: tier ?? (wish.static === true ? "static" : null),
+    sticky: session === undefined ? null : { session, minutes: sessionDuration ?? stickyMinutes },
+    state: state ?? null,
+    city: city ?? null,
+    asn: asn ?? null,
+  };
+});
+
+/** The `proxy` field of POST /sessions (document 1, Session create request and Proxy object fields). */
+export const Proxy = z
+  .unknown()
+  .optional()
+  .transform((value, issues): ProxyWish => {
+    if (value === undefined || value === null) return OFF;
+    const schema = typeof value === "object" ? ProxyExit : ProxyWord;
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) {
+      issues.addIssue({ code: "custom", path, message });
+    }
+    return OFF;
+  });
+
+/** The `proxy` field of the 201: only when one was really applied. */
+export const ProxyApplied = z.object({
+  timezoneId: z.string(),
+  country: z.string(),
+  tier: z.enum(PROXY_TIERS),
+});
+export type ProxyApplied = z.infer<typeof ProxyApplied>;
