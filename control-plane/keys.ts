@@ -1,4 +1,5 @@
 import type { KeyCreated, KeyRecord } from "@svc/contract/admin/orgs.ts";
+import { sha256 } from "@svc/contract/digest.ts";
 import { formatApiKey, newApiKey } from "@svc/contract/ids.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { ask } from "./database.ts";
@@ -7,16 +8,11 @@ import { planOf } from "./orgs.ts";
 /** A live key with its org: what verifying a bearer needs. */
 export interface KeyHolder {
   keyId: string;
+  /** All the database ever holds of the secret. */
   secretSha256: string;
   orgId: string;
   plan: PlanName;
   overrides: PlanOverrides;
-}
-
-/** Hex SHA-256: all the database ever holds of a secret. */
-export async function hashSecret(secret: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(secret));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Makes a key for an org. Null when there is no such org. The answer is the only time the key is known. */
@@ -27,7 +23,7 @@ export async function createKey(
   now: number,
 ): Promise<KeyCreated | null> {
   const key = newApiKey();
-  const hash = await hashSecret(key.secret);
+  const hash = await sha256(key.secret);
   const { meta } = await ask(() =>
     db
       .prepare(

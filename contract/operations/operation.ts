@@ -15,6 +15,8 @@ export interface Operation {
   auth: Auth;
   /** Cap of its body; a longer one is 413 before it is read. */
   bodyBytes: number;
+  /** Whether it honours Idempotency-Key (document 2, Idempotency). */
+  idempotent?: true;
   request?: z.ZodType;
   /** Status of success and its body; null = no body. */
   success: { status: 200 | 201 | 202 | 204; body: z.ZodType | null };

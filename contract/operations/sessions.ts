@@ -19,10 +19,13 @@ export const SESSIONS = {
     summary: "Create a browser session.",
     auth: "key",
     bodyBytes,
+    idempotent: true,
     request: CreateSession,
     success: { status: 201, body: SessionCreated },
     errors: [
       "ValidationError",
+      "InvalidIdempotencyKey",
+      "IdempotencyKeyReused",
       "FeatureRequiresPlan",
       "ConcurrencyLimitExceeded",
       "ConcurrencyCheckUnavailable",

@@ -1,10 +1,11 @@
+import { sha256 } from "@svc/contract/digest.ts";
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { parseApiKey } from "@svc/contract/ids.ts";
 import type { Auth } from "@svc/contract/operations/operation.ts";
 import { effectivePlan } from "@svc/contract/plans.ts";
 import { isSameSecret } from "@svc/contract/tokens.ts";
 import type { MiddlewareHandler } from "hono";
-import { findKey, hashSecret, type KeyHolder } from "../../control-plane/keys.ts";
+import { findKey, type KeyHolder } from "../../control-plane/keys.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { recallKey, rememberKey } from "./key-cache.ts";
 
@@ -34,8 +35,7 @@ const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
   const key = parseApiKey(bearerOf(c) ?? "");
   const holder = key && (await lookUp(c.env, key.keyId));
   if (!holder) throw unauthorized();
-  if (!(await isSameSecret(await hashSecret(key.secret), holder.secretSha256)))
-    throw unauthorized();
+  if (!(await isSameSecret(await sha256(key.secret), holder.secretSha256))) throw unauthorized();
   const { orgId, keyId, plan: planName, overrides } = holder;
   c.set("caller", { orgId, keyId, planName, plan: effectivePlan(planName, overrides) });
   await next();

@@ -1,0 +1,93 @@
+import { env } from "cloudflare:workers";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { describe, expect, test } from "vitest";
+import { call, newOrg, newPool } from "../support/worker-gateway.ts";
+
+describe("Idempotency-Key on POST /sessions", async () => {
+  const pool = await newPool();
+  const { key, orgId } = await newOrg("professional");
+  const create = (idempotencyKey: string, body = "{}", bearer = key) =>
+    call("/sessions", {
+      method: "POST",
+      headers: { "idempotency-key": idempotencyKey },
+      body,
+      bearer,
+    });
+
+  test("a repeat replays the first answer to the byte, even after the session was released", async () => {
+    const first = await create("a");
+    expect(first.headers.get("idempotent-replayed")).toBeNull();
+    const text = await first.text();
+    const { sessionId } = SessionCreated.parse(JSON.parse(text));
+    await call(`/sessions/${sessionId}`, { method: "DELETE", bearer: key });
+    await evictDurableObject(env.IDEMPOTENCY.getByName(`${orgId} a`));
+    const again = await create("a");
+    expect(again.status).toBe(201);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(again.headers.get("content-type")).toBe(first.headers.get("content-type"));
+    expect(await again.text()).toBe(text);
+  });
+
+  test("concurrent repeats wait for the first: one session in all", async () => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => create("b")));
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    expect(new Set(bodies).size).toBe(1);
+    const replayed = answers.filter(({ headers }) => headers.has("idempotent-replayed"));
+    expect(replayed).toHaveLength(7);
+  });
+
+  test("the order of keys does not matter, another body is 409", async () => {
+    const first = await create("c", '{"x":{"a":1,"b":[2]},"y":null}');
+    const same = await create("c", ' {"y":null, "x":{"b":[2],"a":1}}');
+    expect(await same.text()).toBe(await first.text());
+    for (const body of ['{"x":{"a":1,"b":[3]},"y":null}', "{}", "text"]) {
+      const other = await create("c", body);
+      expect(other.status).toBe(409);
+      expect(await other.json()).toMatchObject({ code: "IdempotencyKeyReused" });
+    }
+  });
+
+  test("another org's key of the same name is another key", async () => {
+    const other = await newOrg("professional");
+    const mine = await (await create("d")).text();
+    const theirs = await create("d", "{}", other.key);
+    expect(theirs.status).toBe(201);
+    expect(await theirs.text()).not.toBe(mine);
+  });
+
+  test("a failure is not remembered, and a waiting repeat then runs by itself", async () => {
+    const capped = await newOrg("free", { browsers: 0 });
+    const refused = await Promise.all([
+      create("e", "{}", capped.key),
+      create("e", "{}", capped.key),
+    ]);
+    expect(refused.map(({ status }) => status)).toEqual([429, 429]);
+    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: "admin" };
+    await call(`/admin/orgs/${capped.orgId}`, patch);
+    expect((await create("e", "{}", capped.key)).status).toBe(201);
+  });
+
+  test("a pool's refusal is not remembered either", async () => {
+    await pool.steer({ put: "wire" });
+    expect((await create("f")).status).toBe(428);
+    await pool.steer({ put: "ok" });
+    expect((await create("f")).status).toBe(201);
+  });
+
+  test.each(["", "x".repeat(256)])("a key of the wrong length is 400: %o", async (name) => {
+    const response = await create(name);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "InvalidIdempotencyKey" });
+  });
+
+  test("a key of 255 characters works", async () => {
+    expect((await create("x".repeat(255))).status).toBe(201);
+  });
+
+  test("after 24 hours the key is forgotten", async () => {
+    const first = await (await create("g")).text();
+    expect(await runDurableObjectAlarm(env.IDEMPOTENCY.getByName(`${orgId} g`))).toBe(true);
+    expect(await (await create("g")).text()).not.toBe(first);
+  });
+});
