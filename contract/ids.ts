@@ -21,6 +21,9 @@ export function randomText(length: number, random: RandomBytes = randomBytes): s
 /** `org_` and 16 characters. */
 export const newOrgId = (random?: RandomBytes): string => `org_${randomText(16, random)}`;
 
+/** `prof_` and 16 characters. */
+export const newProfileId = (random?: RandomBytes): string => `prof_${randomText(16, random)}`;
+
 /** An API key taken apart: 12 characters of id, 40 of secret (document 1, Authentication 1). */
 export interface ApiKey {
   keyId: string;

@@ -11,6 +11,7 @@ export interface Seeker {
   kind: BrowserKind;
   expiresAt: number;
   wireVersion: string | null;
+  statePath: string | null;
   deadline: number;
   /** Whether it still wants a slot: a DELETE may come first. */
   isWanted(): boolean;
@@ -78,8 +79,14 @@ async function tryOnce(env: Env, seeker: Seeker, pools: Pool[]): Promise<Round> 
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
-  const { id, org, kind, expiresAt, wireVersion } = seeker;
-  const body = { kind, expiresAt, acquireMs, ...(wireVersion !== null && { wireVersion }) };
+  const { id, org, kind, expiresAt, wireVersion, statePath } = seeker;
+  const body = {
+    kind,
+    expiresAt,
+    acquireMs,
+    ...(wireVersion !== null && { wireVersion }),
+    ...(statePath !== null && { profile: { statePath } }),
+  };
   return placeSlot(env, pool.url, { org, id }, body);
 }
 

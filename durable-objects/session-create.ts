@@ -19,6 +19,8 @@ export interface CreateSessionOrder {
   acquireMs: number;
   leaseIdleMs: number | null;
   wireVersion: string | null;
+  /** Path at the gateway of the state to start with; null for none. */
+  statePath: string | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 import { AllowedDomains } from "./domains.ts";
+import { StorageStateUrl } from "./profile.ts";
 import { Proxy, ProxyApplied } from "./proxy.ts";
 
 /** The two kinds of pool; chosen by `stealth` alone and never substituted (document 1). */
@@ -57,6 +58,8 @@ export const SessionCreated = z.object({
   wsEndpoint: z.string(),
   cdpEndpoint: z.string(),
   expiresAt: z.iso.datetime(),
+  /** When a profile was asked for. */
+  storageStateUrl: StorageStateUrl.exactOptional(),
   /** Only when a proxy was really applied. */
   proxy: ProxyApplied.exactOptional(),
   /** When captcha was asked for: whether a solver is at work (decisions). */

@@ -10,6 +10,8 @@ export const PlaceSlot = z.object({
   acquireMs: z.number().nonnegative(),
   /** The client's Playwright minor, when it said so at create. */
   wireVersion: z.string().max(20).exactOptional(),
+  /** A stored state to seed the default context with before the answer: a path at the gateway, signed. */
+  profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
 

@@ -1,8 +1,17 @@
 import { ADMIN } from "./admin.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
+import { OBJECTS } from "./objects.ts";
+import { PROFILES } from "./profiles.ts";
 import { SESSIONS } from "./sessions.ts";
 
 /** Every REST operation of the service, by name. */
-export const OPERATIONS = { ...HEALTH, ...SESSIONS, ...ADMIN, ...INTERNAL } as const;
+export const OPERATIONS = {
+  ...HEALTH,
+  ...SESSIONS,
+  ...PROFILES,
+  ...OBJECTS,
+  ...ADMIN,
+  ...INTERNAL,
+} as const;
 export type OperationName = keyof typeof OPERATIONS;

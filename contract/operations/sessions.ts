@@ -27,6 +27,8 @@ export const SESSIONS = {
       "InvalidIdempotencyKey",
       "IdempotencyKeyReused",
       "FeatureRequiresPlan",
+      "ProfileNotFound",
+      "ControlPlaneUnavailable",
       "ConcurrencyLimitExceeded",
       "ConcurrencyCheckUnavailable",
       "AcquireTimeout",

@@ -1,10 +1,14 @@
 import { CreateSession, type SessionCreated } from "@svc/contract/browser/session.ts";
 import { WIRE_VERSION_HEADER } from "@svc/contract/browser/wire-versions.ts";
+import type { StorageStateUrl } from "@svc/contract/browser/profile.ts";
 import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
+import { storedStateOf } from "../../../control-plane/profiles.ts";
 import { parseOptionalBody } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
+import { objectUrl } from "../../object-url.ts";
 import { endpointsOf } from "./record.ts";
 import { checkCreate } from "./rules.ts";
 
@@ -14,14 +18,16 @@ const MINUTE_MS = 60 * SECOND_MS;
 export const createSession: Handler = async (c) => {
   const wanted = await parseOptionalBody(c, CreateSession);
   checkCreate(wanted, c.get("caller").plan);
-  const order = await orderOf(c, wanted);
+  const storageStateUrl = await storageStateUrlOf(c, wanted.profileId);
+  const order = await orderOf(c, wanted, storageStateUrl?.url ?? null);
   const answer = await c.env.SESSIONS.getByName(order.id).create(order);
   if (isRefusal(answer)) return errorResponse(answer.refused);
   if ("rejected" in answer) return forward(answer.rejected);
   const body: SessionCreated = {
     sessionId: order.id,
-    ...endpointsOf(new URL(c.req.url).origin, order.id),
+    ...endpointsOf(baseUrlOf(c), order.id),
     expiresAt: new Date(answer.created.expiresAt).toISOString(),
+    ...(storageStateUrl && { storageStateUrl }),
     // No solver and no proxy is configured: that never fails a create, the answer says so.
     ...(wanted.captcha && { captcha: { active: false } }),
     ...(wanted.allowedDomains && { allowedDomains: wanted.allowedDomains }),
@@ -29,7 +35,20 @@ export const createSession: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-async function orderOf(c: AppContext, { stealth, lease }: CreateSession) {
+const baseUrlOf = (c: AppContext): string => new URL(c.req.url).origin;
+
+/** Undefined without a profile; a `url` of null for one that was never saved. */
+async function storageStateUrlOf(
+  c: AppContext,
+  profileId: string | null,
+): Promise<StorageStateUrl | undefined> {
+  if (profileId === null) return undefined;
+  const key = await storedStateOf(c.env.DB, c.get("caller").orgId, profileId);
+  if (key === null) return { url: null, expiresInSeconds: LIMITS.objectUrlMs / SECOND_MS };
+  return objectUrl(c.env, baseUrlOf(c), { key, contentType: "application/json" });
+}
+
+async function orderOf(c: AppContext, { stealth, lease }: CreateSession, stateUrl: string | null) {
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   return {
@@ -43,6 +62,7 @@ async function orderOf(c: AppContext, { stealth, lease }: CreateSession) {
     acquireMs: acquireTimeoutMs(c.env),
     leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
     wireVersion: c.req.header(WIRE_VERSION_HEADER) ?? null,
+    statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;
 }
 

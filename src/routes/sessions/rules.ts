@@ -16,9 +16,7 @@ export function checkCreate(wanted: CreateSession, plan: Plan): void {
   if (captcha && !stealth) throw needsStealth("captcha");
   if (allowedDomains && !stealth) throw needsStealth("allowedDomains");
   if (allowedDomains) requireFeature(plan, "allowedDomains");
-  // Not served by this version: refused, never silently ignored.
-  if (wanted.recording) throw notYet("recording");
-  if (wanted.profileId !== null) throw notYet("profileId");
+  if (wanted.recording) throw notRecorded();
 }
 
 function needsStealth(field: string): ApiError {
@@ -32,6 +30,8 @@ function requireFeature(plan: Plan, feature: Feature): void {
   throw new ApiError("FeatureRequiresPlan", text, { feature, plan: cheapest });
 }
 
-function notYet(field: string): ApiError {
-  return new ApiError("NotConfigured", `${field} is not available on this deployment.`, { field });
+/** This version has no recorder: refused, never silently ignored. */
+function notRecorded(): ApiError {
+  const field = "recording";
+  return new ApiError("NotConfigured", "recording is not available on this deployment.", { field });
 }

@@ -1,0 +1,38 @@
+import * as z from "zod";
+
+/** A stored profile. `id` and `name` are what clients may rely on (document 1, Profile). */
+export const Profile = z.object({
+  id: z.string(),
+  name: z.string(),
+  /** 0 until the first save. */
+  version: z.int().nonnegative(),
+  sizeBytes: z.int().nullable(),
+  createdAt: z.iso.datetime(),
+  savedAt: z.iso.datetime().nullable(),
+});
+export type Profile = z.infer<typeof Profile>;
+
+/** 200 of GET /profiles: a bare array. */
+export const ProfileList = z.array(Profile);
+
+/** POST /profiles. */
+export const CreateProfile = z.object({ name: z.string().trim().min(1).max(200) });
+
+/** POST /profiles/:id/save: the state as Playwright writes it, kept as it is. */
+export const SaveProfile = z.object({ storageState: z.record(z.string(), z.unknown()) });
+
+/** 200 of POST /profiles/:id/save. */
+export const ProfileSaved = z.object({
+  profileId: z.string(),
+  version: z.int().positive(),
+  storageStateS3Key: z.string(),
+  sizeBytes: z.int(),
+});
+export type ProfileSaved = z.infer<typeof ProfileSaved>;
+
+/** `storageStateUrl` of the 201: `url` is null while the profile was never saved. */
+export const StorageStateUrl = z.object({
+  url: z.string().nullable(),
+  expiresInSeconds: z.int().positive(),
+});
+export type StorageStateUrl = z.infer<typeof StorageStateUrl>;

@@ -1,0 +1,222 @@
+import { env } from "cloudflare:workers";
+import { Profile, ProfileList, ProfileSaved } from "@svc/contract/browser/profile.ts";
+import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { describe, expect, test } from "vitest";
+import { reapDiscarded } from "../../../control-plane/discarded.ts";
+import { lockForEditor, unlockFromEditor } from "../../../control-plane/profiles.ts";
+import { app } from "../../../src/app.ts";
+import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+
+const STATE = { cookies: [{ name: "a", value: "1" }], origins: [] };
+const HOUR_MS = 3_600_000;
+
+async function newProfile(key: string, name = "work"): Promise<Profile> {
+  const response = await call("/profiles", { ...json({ name }), bearer: key });
+  expect(response.status).toBe(201);
+  return Profile.parse(await response.json());
+}
+
+const save = (key: string, id: string, body: unknown = { storageState: STATE }) =>
+  call(`/profiles/${id}/save`, { ...json(body), bearer: key });
+
+const states = async (id: string) => {
+  const { objects } = await env.OBJECTS.list();
+  return objects.map(({ key }) => key).filter((key) => key.includes(id));
+};
+
+describe("POST /profiles", () => {
+  test("makes an empty profile, listed newest first in a bare array", async () => {
+    const { key } = await newOrg();
+    const first = await newProfile(key, "  first ");
+    const second = await newProfile(key, "second");
+    expect(first).toMatchObject({ name: "first", version: 0, sizeBytes: null, savedAt: null });
+    const list = ProfileList.parse(await (await call("/profiles", { bearer: key })).json());
+    expect(new Set(list.map(({ id }) => id))).toEqual(new Set([first.id, second.id]));
+  });
+
+  test.each([
+    ["not JSON", "{", "InvalidJson"],
+    ["no name", "{}", "ValidationError"],
+    ["a blank name", '{"name":"  "}', "ValidationError"],
+    ["a name that is no string", '{"name":5}', "ValidationError"],
+  ])("%s is 400", async (_name, body, code) => {
+    const { key } = await newOrg();
+    const response = await call("/profiles", { method: "POST", body, bearer: key });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code });
+  });
+
+  test("a name that is taken is 400, in another org it is free", async () => {
+    const { key } = await newOrg();
+    await newProfile(key);
+    const response = await call("/profiles", { ...json({ name: "work" }), bearer: key });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "ValidationError", field: "name" });
+    await newProfile((await newOrg()).key);
+  });
+
+  test("of many at once exactly the plan's cap pass, the rest is 403 with plan and cap", async () => {
+    const { key } = await newOrg("free");
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        call("/profiles", { ...json({ name: `p${n}` }), bearer: key }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+    const refused = answers.find(({ status }) => status === 403);
+    expect(await refused?.json()).toMatchObject({
+      code: "PlanLimitExceeded",
+      plan: "free",
+      cap: 3,
+    });
+  });
+});
+
+describe("POST /profiles/:id/save", () => {
+  test("stores the state as the next version and says where and how large", async () => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    for (const version of [1, 2]) {
+      const response = await save(key, id);
+      expect(response.status).toBe(200);
+      const saved = ProfileSaved.parse(await response.json());
+      const text = JSON.stringify(STATE);
+      expect(saved).toMatchObject({ profileId: id, version, sizeBytes: text.length });
+      expect(await (await env.OBJECTS.get(saved.storageStateS3Key))?.text()).toBe(text);
+    }
+  });
+
+  test.each([
+    ["not JSON", "{"],
+    ["no state", "{}"],
+    ["a state that is a list", '{"storageState":[]}'],
+    ["a state that is null", '{"storageState":null}'],
+  ])("%s is 400", async (_name, body) => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    const response = await call(`/profiles/${id}/save`, { method: "POST", body, bearer: key });
+    expect(response.status).toBe(400);
+  });
+
+  test("a state above 1 MB is 413 with the limit and leaves the stored one untouched", async () => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    await save(key, id);
+    const before = await states(id);
+    const response = await save(key, id, { storageState: { x: "x".repeat(1_048_576) } });
+    expect(response.status).toBe(413);
+    expect(await response.json()).toMatchObject({ limit: 1_048_576 });
+    expect(await states(id)).toEqual(before);
+  });
+
+  test("of two at once one is a version conflict", async () => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    const answers = await Promise.all([save(key, id), save(key, id)]);
+    const [won, lost] = answers.toSorted((left, right) => left.status - right.status);
+    expect([won?.status, lost?.status]).toEqual([200, 409]);
+    expect(await lost?.json()).toMatchObject({ code: "ProfileVersionConflict" });
+  });
+
+  test("while R2 fails is 502 and leaves the stored version untouched", async () => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    await save(key, id);
+    const headers = { authorization: `Bearer ${key}` };
+    const { OBJECTS: _missing, ...broken } = env;
+    const init = { ...json({ storageState: {} }), headers };
+    const response = await app.request(`/profiles/${id}/save`, init, broken);
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({
+      code: "ControlPlaneUnavailable",
+      retryable: true,
+    });
+    const [profile] = ProfileList.parse(await (await call("/profiles", { bearer: key })).json());
+    expect(profile?.version).toBe(1);
+  });
+});
+
+describe("the editor's lease", () => {
+  test("makes save and delete 409, until it is given back or lapses", async () => {
+    const { key, orgId } = await newOrg();
+    const { id } = await newProfile(key);
+    const remove = () => call(`/profiles/${id}`, { method: "DELETE", bearer: key });
+    await lockForEditor(env.DB, orgId, id, Date.now());
+    for (const refused of [await save(key, id), await remove()]) {
+      expect(refused.status).toBe(409);
+      expect(await refused.json()).toMatchObject({ code: "ProfileLocked" });
+    }
+    await unlockFromEditor(env.DB, orgId, id);
+    expect((await save(key, id)).status).toBe(200);
+    // Its holder died more than a minute ago.
+    await lockForEditor(env.DB, orgId, id, Date.now() - 60_000);
+    expect((await remove()).status).toBe(204);
+  });
+});
+
+test("a deleted profile is gone, and its objects with the next reaping that may", async () => {
+  const { key } = await newOrg();
+  const { id } = await newProfile(key);
+  await save(key, id);
+  await save(key, id);
+  expect((await call(`/profiles/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
+  expect((await call(`/profiles/${id}`, { method: "DELETE", bearer: key })).status).toBe(404);
+  expect((await save(key, id)).status).toBe(404);
+  // A URL minted just before may still be in use.
+  await reapDiscarded(env.DB, env.OBJECTS, Date.now());
+  expect(await states(id)).toHaveLength(2);
+  await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
+  expect(await states(id)).toEqual([]);
+});
+
+test("reaping leaves what a row names", async () => {
+  const { key } = await newOrg();
+  const { id } = await newProfile(key);
+  const saved = ProfileSaved.parse(await (await save(key, id)).json());
+  await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
+  expect(await states(id)).toEqual([saved.storageStateS3Key]);
+});
+
+test("another org's profile is 404 everywhere", async () => {
+  const { id } = await newProfile((await newOrg()).key);
+  const { key } = await newOrg();
+  const answers = [
+    await save(key, id),
+    await call(`/profiles/${id}`, { method: "DELETE", bearer: key }),
+    await call("/sessions", { ...json({ profileId: id }), bearer: key }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  for (const answer of answers)
+    expect(await answer.json()).toMatchObject({ code: "ProfileNotFound" });
+});
+
+describe("a session with a profile", async () => {
+  const pool = await newPool();
+  const { key } = await newOrg("starter");
+  const { id: profileId } = await newProfile(key);
+  const create = async () => {
+    const response = await call("/sessions", { ...json({ profileId }), bearer: key });
+    return SessionCreated.parse(await response.json());
+  };
+
+  test("that was never saved has a storageStateUrl of null", async () => {
+    const { storageStateUrl } = await create();
+    expect(storageStateUrl).toEqual({ url: null, expiresInSeconds: 300 });
+  });
+
+  test("is handed to the pool with its state, and the client can fetch the same", async () => {
+    await save(key, profileId);
+    const { sessionId, storageStateUrl } = await create();
+    const url = new URL(storageStateUrl?.url ?? "");
+    const response = await call(url.pathname);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(await response.json()).toEqual(STATE);
+    const placed = (await pool.calls()).find(({ path }) => path.includes(sessionId));
+    expect(placed?.body).toMatchObject({ profile: { statePath: url.pathname } });
+  });
+});
+
+test.each(["x", "a.b", "%00"])("an object URL of %o is 404", async (token) => {
+  expect((await call(`/objects/${token}`)).status).toBe(404);
+});
