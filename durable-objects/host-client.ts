@@ -1,4 +1,9 @@
-import { type PlaceSlot, SlotPlaced, SlotRefused } from "@svc/contract/host-protocol/slots.ts";
+import {
+  type PlaceSlot,
+  type SlotDomains,
+  SlotPlaced,
+  SlotRefused,
+} from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { within } from "./deadline.ts";
@@ -73,6 +78,26 @@ export async function endSlot(env: Env, base: string, subject: Subject): Promise
     const response = await call(env, url, subject, { method: "DELETE", signal });
     await response.body?.cancel();
   });
+}
+
+/** Replaces the allowlist of a session on its host; false when the host did not. */
+export async function setSlotDomains(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: SlotDomains,
+): Promise<boolean> {
+  const url = hostUrl(base, "slots", subject.id, "allowed-domains");
+  const init = { method: "POST", body: JSON.stringify(body) };
+  try {
+    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+      const response = await call(env, url, subject, { ...init, signal });
+      await response.body?.cancel();
+      return response.status === 200;
+    });
+  } catch {
+    return false;
+  }
 }
 
 /** Tells a host to take no new sessions; true when it agreed. */

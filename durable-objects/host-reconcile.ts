@@ -31,9 +31,8 @@ export function signatureOf({ sockets, lastClose, ended }: SlotReport): string {
 
 /** What the fleet knows of a host. */
 export function recordOf(hostId: string, beat: Heartbeat, seenAt: number): HostRecord {
-  const { type, url, versions, isolation, memoryCap, egressAllow, kinds, draining } = beat;
-  const facts = { type, url, versions, isolation, memoryCap, egressAllow, kinds };
-  return { hostId, ...facts, draining: draining ?? false, seenAt };
+  const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
+  return { hostId, ...facts, draining, seenAt };
 }
 
 /** Whether the fleet would learn nothing: all but the time is the same. */

@@ -12,6 +12,7 @@ export interface Seeker {
   expiresAt: number;
   wireVersion: string | null;
   statePath: string | null;
+  allowedDomains: string[] | null;
   deadline: number;
   /** Whether it still wants a slot: a DELETE may come first. */
   isWanted(): boolean;
@@ -79,12 +80,13 @@ async function tryOnce(env: Env, seeker: Seeker, pools: Pool[]): Promise<Round> 
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
-  const { id, org, kind, expiresAt, wireVersion, statePath } = seeker;
+  const { id, org, kind, expiresAt, wireVersion, statePath, allowedDomains } = seeker;
   const body = {
     kind,
     expiresAt,
     acquireMs,
     ...(wireVersion !== null && { wireVersion }),
+    ...(allowedDomains !== null && { allowedDomains }),
     ...(statePath !== null && { profile: { statePath } }),
   };
   return placeSlot(env, pool.url, { org, id }, body);

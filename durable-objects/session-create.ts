@@ -21,6 +21,7 @@ export interface CreateSessionOrder {
   wireVersion: string | null;
   /** Path at the gateway of the state to start with; null for none. */
   statePath: string | null;
+  allowedDomains: string[] | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
@@ -63,10 +64,11 @@ const giveUpAt = (order: CreateSessionOrder): number =>
 
 function begin(desk: SessionDesk, order: CreateSessionOrder): number {
   const { id, org, kind, createdAt } = order;
+  const isConfined = order.allowedDomains !== null;
   const expiresAt = createdAt + order.lifetimeMs;
   const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
   const nothing = { place: null, owed: [], retryAt: null };
-  desk.begin({ id, org, kind, createdAt, expiresAt, state, ...nothing });
+  desk.begin({ id, org, kind, createdAt, expiresAt, isConfined, state, ...nothing });
   return expiresAt;
 }
 

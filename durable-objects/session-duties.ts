@@ -11,6 +11,8 @@ export interface StoredSession {
   kind: BrowserKind;
   createdAt: number;
   expiresAt: number;
+  /** Whether it was created with allowedDomains: only then can they be changed. */
+  isConfined: boolean;
   state: SessionState;
   place: Place | null;
   /** Duties not done yet. */

@@ -1,4 +1,5 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
+import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { StoredSession } from "./session-duties.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
@@ -61,3 +62,20 @@ export function refusalText(session: StoredSession | null): string {
     return "The session's browser pool is not registered. Try again.";
   return `The session has ended (${view.closeReason}). Create a new one.`;
 }
+
+/** Why the allowlist of a session cannot be changed; null when it can. */
+export function domainsRefusal(session: StoredSession): Refusal | null {
+  const field = "domains";
+  if (session.kind !== "stealth") {
+    const text = "domains: the session is not a stealth session";
+    return refusal("ValidationError", text, { field });
+  }
+  if (!session.isConfined) {
+    const text = "domains: the session was created without allowedDomains";
+    return refusal("ValidationError", text, { field });
+  }
+  return isWaiting(session) ? poolUnreachable() : null;
+}
+
+export const poolUnreachable = (): Refusal =>
+  refusal("PoolUnreachable", "The session's browser pool cannot be reached. Try again.");

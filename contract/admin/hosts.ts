@@ -10,6 +10,7 @@ export const HostRecord = z.object({
   isolation: z.string().exactOptional(),
   memoryCap: z.boolean().exactOptional(),
   egressAllow: z.array(z.string()).exactOptional(),
+  proxyTiers: z.array(z.string()).exactOptional(),
   draining: z.boolean(),
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
   /** Milliseconds since the epoch. */

@@ -120,3 +120,13 @@ export const ProxyApplied = z.object({
   tier: z.enum(PROXY_TIERS),
 });
 export type ProxyApplied = z.infer<typeof ProxyApplied>;
+
+const countries = z.array(ProxyCountry);
+
+/** 200 of GET /proxy/countries. `tiers` lists servable pairs; it is no live availability feed. */
+export const ProxyCountries = z.object({
+  enabled: z.boolean(),
+  countries,
+  tiers: z.object({ residential: countries, mobile: countries, static: countries }),
+});
+export type ProxyCountries = z.infer<typeof ProxyCountries>;

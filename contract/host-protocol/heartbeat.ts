@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PROXY_TIERS } from "../browser/proxy.ts";
 import { BrowserKind } from "../browser/session.ts";
 
 const count = z.int().nonnegative();
@@ -52,6 +53,8 @@ export const PoolHeartbeat = z.object({
   /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
+  /** Tiers of the managed proxy that this pool has an exit for. */
+  proxyTiers: z.array(z.enum(PROXY_TIERS)).exactOptional(),
   draining: z.boolean().exactOptional(),
   slots: z.array(SlotReport).max(1000),
 });

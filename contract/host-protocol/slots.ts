@@ -10,10 +10,16 @@ export const PlaceSlot = z.object({
   acquireMs: z.number().nonnegative(),
   /** The client's Playwright minor, when it said so at create. */
   wireVersion: z.string().max(20).exactOptional(),
+  /** Egress is restricted to these and their subdomains; absent = never seeded. */
+  allowedDomains: z.array(z.string()).exactOptional(),
   /** A stored state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
+
+/** POST /slots/:sessionId/allowed-domains -> 200: replaces the list; empty is unrestricted. */
+export const SlotDomains = z.object({ domains: z.array(z.string()) });
+export type SlotDomains = z.infer<typeof SlotDomains>;
 
 /** 201 of PUT /slots/:sessionId. */
 export const SlotPlaced = z.object({

@@ -3,6 +3,7 @@ import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
 import { OBJECTS } from "./objects.ts";
 import { PROFILES } from "./profiles.ts";
+import { PROXY } from "./proxy.ts";
 import { SESSIONS } from "./sessions.ts";
 
 /** Every REST operation of the service, by name. */
@@ -11,6 +12,7 @@ export const OPERATIONS = {
   ...SESSIONS,
   ...PROFILES,
   ...OBJECTS,
+  ...PROXY,
   ...ADMIN,
   ...INTERNAL,
 } as const;

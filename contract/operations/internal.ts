@@ -1,4 +1,5 @@
 import { Heartbeat, HeartbeatReply } from "../host-protocol/heartbeat.ts";
+import { RecordingReport } from "../host-protocol/recording.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
@@ -13,5 +14,15 @@ export const INTERNAL = {
     request: Heartbeat,
     success: { status: 200, body: HeartbeatReply },
     errors: ["InvalidJson", "ValidationError"],
+  },
+  recording: {
+    method: "POST",
+    path: "/internal/sessions/:id/recording",
+    summary: "A host says how far a session's recording is.",
+    auth: "host",
+    bodyBytes: LIMITS.hostBodyBytes,
+    request: RecordingReport,
+    success: { status: 204, body: null },
+    errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "ControlPlaneUnavailable"],
   },
 } as const satisfies Record<string, Operation>;

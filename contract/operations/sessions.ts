@@ -6,6 +6,8 @@ import {
   SessionList,
   SessionRecord,
 } from "../browser/session.ts";
+import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
+import { ReplayUrl } from "../browser/replay.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
@@ -71,5 +73,24 @@ export const SESSIONS = {
     request: RenewLease,
     success: { status: 200, body: Lease },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "NotRunning"],
+  },
+  replayUrl: {
+    method: "GET",
+    path: "/sessions/:id/replay-url",
+    summary: "A short-lived URL of the session's replay.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: ReplayUrl },
+    errors: ["ReplayPending", "ReplayUnavailable", "ReplayNotFound", "ControlPlaneUnavailable"],
+  },
+  setAllowedDomains: {
+    method: "POST",
+    path: "/sessions/:id/allowed-domains",
+    summary: "Replace the egress allowlist of a session.",
+    auth: "key",
+    bodyBytes,
+    request: SetAllowedDomains,
+    success: { status: 200, body: AllowedDomainsSet },
+    errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "PoolUnreachable"],
   },
 } as const satisfies Record<string, Operation>;

@@ -12,15 +12,18 @@ export const requestLog: MiddlewareHandler<AppEnv> = async (c, next) => {
   c.set("requestId", requestId);
   await next();
   const { status } = c.res;
+  const route = routeOf(c);
   // The headers of an upgrade response belong to the host.
   if (status !== 101) c.header("x-request-id", requestId);
+  // Every host beats every few seconds: only what went wrong is worth a line.
+  if (status < 400 && route.startsWith("/internal/hosts/")) return;
   console.log(
     JSON.stringify({
       level: status >= 500 ? "error" : "info",
       event: "request",
       requestId,
       method: c.req.method,
-      route: routeOf(c),
+      route,
       status,
       ms: Date.now() - startedAt,
       org: c.get("caller")?.orgId,

@@ -12,7 +12,9 @@ import { expect, test } from "vitest";
 
 const codes = Object.keys(ERRORS) as ErrorCode[];
 
-test.each(codes.filter((code) => code !== "Unauthorized"))(
+const coded = codes.filter((code) => code !== "Unauthorized" && code !== "ReplayNotFound");
+
+test.each(coded)(
   "%s answers its status with error, code, and retryable only when true",
   async (code) => {
     const { status, retryable } = ERRORS[code];
@@ -27,6 +29,12 @@ test("Unauthorized says nothing more", async () => {
   const response = errorResponse(new ApiError("Unauthorized", "text", { hint: "x" }));
   expect(response.status).toBe(401);
   expect(await response.text()).toBe('{"error":"Unauthorized"}');
+});
+
+test("a replay that is not there has no code", async () => {
+  const response = errorResponse(new ApiError("ReplayNotFound", "text", { hint: "x" }));
+  expect(response.status).toBe(404);
+  expect(await response.text()).toBe('{"error":"text"}');
 });
 
 // Documents 1 and 2, Errors: codes whose status the documents fix.

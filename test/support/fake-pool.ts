@@ -75,6 +75,7 @@ export class FakePool {
       if (this.mode.remove === "ok") send(response, 204, "");
       return;
     }
+    if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
     PlaceSlot.parse(JSON.parse(text));
@@ -100,7 +101,8 @@ export class FakePool {
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
     const body: unknown = text === "" ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
-    return claims?.id === decodeURIComponent(path.split("/").at(-1) ?? "");
+    const [first = "", id] = path.slice(1).split("/");
+    return claims?.id === decodeURIComponent(id ?? first);
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {

@@ -48,7 +48,8 @@ async function storageStateUrlOf(
   return objectUrl(c.env, baseUrlOf(c), { key, contentType: "application/json" });
 }
 
-async function orderOf(c: AppContext, { stealth, lease }: CreateSession, stateUrl: string | null) {
+async function orderOf(c: AppContext, wanted: CreateSession, stateUrl: string | null) {
+  const { stealth, lease, allowedDomains = null } = wanted;
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   return {
@@ -62,6 +63,7 @@ async function orderOf(c: AppContext, { stealth, lease }: CreateSession, stateUr
     acquireMs: acquireTimeoutMs(c.env),
     leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
     wireVersion: c.req.header(WIRE_VERSION_HEADER) ?? null,
+    allowedDomains,
     statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;
 }

@@ -1,0 +1,24 @@
+import {
+  PROXY_COUNTRIES,
+  type ProxyCountries,
+  type ProxyTier,
+} from "@svc/contract/browser/proxy.ts";
+import { fleet } from "../../../durable-objects/fleet.ts";
+import type { Handler } from "../../context.ts";
+
+/** A tier is served where a registered pool has an exit for it; its URL template takes any country. */
+export const proxyCountries: Handler = async (c) => {
+  const hosts = await fleet(c.env).list();
+  const served = new Set(hosts.flatMap((host) => host.proxyTiers ?? []));
+  const countriesOf = (tier: ProxyTier) => (served.has(tier) ? [...PROXY_COUNTRIES] : []);
+  const body: ProxyCountries = {
+    enabled: served.size > 0,
+    countries: served.size > 0 ? [...PROXY_COUNTRIES] : [],
+    tiers: {
+      residential: countriesOf("residential"),
+      mobile: countriesOf("mobile"),
+      static: countriesOf("static"),
+    },
+  };
+  return c.json(body);
+};

@@ -1,0 +1,29 @@
+import type { ReplayUrl } from "@svc/contract/browser/replay.ts";
+import { ApiError } from "@svc/contract/errors.ts";
+import { readSessionId } from "@svc/contract/tokens.ts";
+import { replayKey, replayState } from "../../../control-plane/replays.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { objectUrl } from "../../object-url.ts";
+
+/** The id is neither checked for its signature nor its age: the row of this org decides (document 1). */
+export const replayUrl: Handler = async (c) => {
+  const id = c.req.param("id") ?? "";
+  const { orgId } = c.get("caller");
+  const state = await replayState(c.env.DB, orgId, id);
+  if (state === "pending") {
+    throw new ApiError("ReplayPending", "The replay is still being stored. Try again.");
+  }
+  if (state !== "ready") throw await missing(c, id, state !== null);
+  const object = { key: replayKey(orgId, id), contentType: "application/gzip" };
+  const signed = await objectUrl(c.env, new URL(c.req.url).origin, object);
+  const body: ReplayUrl = { ...signed, contentEncoding: "gzip" };
+  return c.json(body);
+};
+
+/** The org's own session was not recorded; of any other id nothing is said. */
+async function missing(c: AppContext, id: string, isKnown: boolean): Promise<ApiError> {
+  const claims = await readSessionId(c.env.SVC_SIGNING_SECRET, id);
+  const isOwn = isKnown || claims?.org === c.get("caller").orgId;
+  if (isOwn) return new ApiError("ReplayUnavailable", "This session was not recorded.");
+  return new ApiError("ReplayNotFound", "There is no such replay.");
+}

@@ -1,0 +1,18 @@
+import {
+  type AllowedDomainsSet,
+  SetAllowedDomains,
+} from "@svc/contract/browser/allowed-domains.ts";
+import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { parseBody } from "../../body.ts";
+import type { Handler } from "../../context.ts";
+import { invalidSessionId, ownedSessionId } from "./owned.ts";
+
+export const setAllowedDomains: Handler = async (c) => {
+  const id = await ownedSessionId(c);
+  const { domains } = await parseBody(c, SetAllowedDomains);
+  const answer = await c.env.SESSIONS.getByName(id).setAllowedDomains(domains);
+  if (answer === null) throw invalidSessionId();
+  if (isRefusal(answer)) return errorResponse(answer.refused);
+  const body: AllowedDomainsSet = { ok: true, domains };
+  return c.json(body);
+};

@@ -1,0 +1,79 @@
+import { env } from "cloudflare:workers";
+import { ReplayUrl } from "@svc/contract/browser/replay.ts";
+import { mintSessionId } from "@svc/contract/tokens.ts";
+import { expect, test } from "vitest";
+import { replayKey } from "../../../control-plane/replays.ts";
+import { call, json, newOrg } from "../../support/worker-gateway.ts";
+
+const AGED = 100 * 60_000;
+
+async function ownSession() {
+  const { key, orgId } = await newOrg();
+  // Older than any socket URL may be: this route does not look at the age.
+  const id = await mintSessionId("signing", { org: orgId, issuedAt: Date.now() - AGED });
+  const report = (body: unknown, bearer = "host") =>
+    call(`/internal/sessions/${id}/recording`, { ...json(body), bearer });
+  const replay = (bearer = key) => call(`/sessions/${id}/replay-url`, { bearer });
+  return { id, orgId, key, report, replay };
+}
+
+test("a replay that is stored has a signed URL of its gzip bytes, fetched without a key", async () => {
+  const { id, orgId, report, replay } = await ownSession();
+  const line = new Blob(['{"type":4}\n']).stream().pipeThrough(new CompressionStream("gzip"));
+  const bytes = new Uint8Array(await new Response(line).arrayBuffer());
+  await env.OBJECTS.put(replayKey(orgId, id), bytes);
+  expect((await report({ state: "ready", sizeBytes: bytes.length, events: 1 })).status).toBe(204);
+  const response = await replay();
+  expect(response.status).toBe(200);
+  const body = ReplayUrl.parse(await response.json());
+  expect(body).toMatchObject({ expiresInSeconds: 300, contentEncoding: "gzip" });
+  const fetched = await call(new URL(body.url).pathname);
+  expect(fetched.headers.get("content-encoding")).toBeNull();
+  expect(fetched.headers.get("content-type")).toBe("application/gzip");
+  expect(new Uint8Array(await fetched.arrayBuffer())).toEqual(bytes);
+});
+
+test("one that is on its way is ReplayPending and retryable, then ready for good", async () => {
+  const { report, replay } = await ownSession();
+  await report({ state: "pending" });
+  const pending = await replay();
+  expect(pending.status).toBe(404);
+  expect(await pending.json()).toMatchObject({ code: "ReplayPending", retryable: true });
+  await report({ state: "ready" });
+  await report({ state: "pending" });
+  expect((await replay()).status).toBe(200);
+});
+
+test("an own session without a recording, or with an empty one, is ReplayUnavailable", async () => {
+  const { report, replay } = await ownSession();
+  for (const prepare of [() => undefined, () => report({ state: "none" })]) {
+    await prepare();
+    const response = await replay();
+    expect(response.status).toBe(404);
+    const body = await response.json();
+    expect(body).toMatchObject({ code: "ReplayUnavailable" });
+    expect(body).not.toHaveProperty("retryable");
+  }
+});
+
+test("another org's, an unknown and a malformed id are 404 without a code, with the same bytes", async () => {
+  const { id, report } = await ownSession();
+  await report({ state: "ready" });
+  const { key } = await newOrg();
+  const texts = new Set<string>();
+  for (const other of [id, "nope", id.slice(0, -1)]) {
+    const response = await call(`/sessions/${other}/replay-url`, { bearer: key });
+    expect(response.status).toBe(404);
+    texts.add(await response.text());
+  }
+  expect([...texts]).toEqual(['{"error":"There is no such replay."}']);
+});
+
+test("a report with a wrong bearer is 401, malformed 400, of a forged id 404", async () => {
+  const { report } = await ownSession();
+  expect((await report({ state: "ready" }, "wrong")).status).toBe(401);
+  expect((await report({ state: "odd" })).status).toBe(400);
+  const forged = await mintSessionId("another", { org: "o", issuedAt: 0 });
+  const init = { ...json({ state: "ready" }), bearer: "host" };
+  expect((await call(`/internal/sessions/${forged}/recording`, init)).status).toBe(404);
+});
