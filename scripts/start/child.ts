@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { Ready } from "./ready.ts";
+
+export interface ChildSpec {
+  name: string;
+  /** The program, a .ts file that ends by itself when its IPC channel closes. */
+  file: string;
+  /** Asked anew for each life. */
+  env: () => Record<string, string | undefined>;
+  /** How long it may take to end before it is killed. */
+  graceMs: number;
+}
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 10_000;
+const STEADY_MS = 30_000;
+
+/** A program that is started again when it ends, until it is stopped. It leads a process group of its own. */
+export class Child {
+  readonly name: string;
+  readonly #spec: ChildSpec;
+  readonly #stop = new AbortController();
+  readonly #first = Promise.withResolvers<Ready>();
+  #process: ChildProcess | undefined;
+  #lives: Promise<void> | undefined;
+  #hasBeenReady = false;
+
+  constructor(spec: ChildSpec) {
+    this.name = spec.name;
+    this.#spec = spec;
+    this.#first.promise.catch(() => undefined);
+  }
+
+  /** Starts it and waits for its first ready message; refuses when it ends before that or takes longer. */
+  async start(limitMs: number): Promise<Ready> {
+    this.#lives ??= this.#live();
+    const late = () => this.#first.reject(new Error(`not ready after ${limitMs / 1000} s`));
+    const timer = setTimeout(late, limitMs);
+    return this.#first.promise.finally(() => clearTimeout(timer));
+  }
+
+  /** Ends it and its whole group, and waits until it is gone. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#process?.kill("SIGTERM");
+    const timer = setTimeout(() => killGroup(this.#process), this.#spec.graceMs);
+    await this.#lives;
+    clearTimeout(timer);
+  }
+
+  async #live(): Promise<void> {
+    let waitMs = FIRST_WAIT_MS;
+    while (!this.#stop.signal.aborted) {
+      const bornAt = performance.now();
+      const how = await this.#once();
+      if (this.#stop.signal.aborted) return;
+      this.#first.reject(new Error(`it ended at once (${how})`));
+      if (performance.now() - bornAt > STEADY_MS) waitMs = FIRST_WAIT_MS;
+      console.error(`${this.name} ended (${how}), starting it again in ${waitMs / 1000} s`);
+      await delay(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
+    }
+  }
+
+  async #once(): Promise<string> {
+    // In a group of its own: Ctrl-C reaches the supervisor only, which keeps the order of the stops.
+    const child = spawn(process.execPath, [this.#spec.file], {
+      detached: true,
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      env: { ...process.env, ...this.#spec.env() },
+    });
+    this.#process = child;
+    child.on("message", (message) => this.#heard(message));
+    try {
+      const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+      return signal ?? `exit code ${code}`;
+    } catch (error) {
+      return String(error);
+    } finally {
+      killGroup(child);
+      this.#process = undefined;
+    }
+  }
+
+  #heard(message: unknown): void {
+    const ready = Ready.safeParse(message);
+    if (!ready.success) return;
+    if (this.#hasBeenReady) console.error(`${this.name} is back`);
+    this.#hasBeenReady = true;
+    this.#first.resolve(ready.data);
+  }
+}
+
+// What a killed leader leaves in its group: workerd, browsers.
+function killGroup(leader: ChildProcess | undefined): void {
+  if (leader?.pid === undefined) return;
+  try {
+    process.kill(-leader.pid, "SIGKILL");
+  } catch {
+    // The group is empty.
+  }
+}

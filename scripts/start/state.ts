@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { takeLock } from "../lock.ts";
+
+export interface Secrets {
+  SVC_ADMIN_TOKEN: string;
+  SVC_HOST_TOKEN: string;
+  SVC_SIGNING_SECRET: string;
+}
+
+/** The folder that holds everything which outlives a start. One start at a time owns it. */
+export class StateDir {
+  readonly path: string;
+  readonly secrets: Secrets;
+
+  private constructor(path: string) {
+    this.path = path;
+    const { SVC_ADMIN_TOKEN, SVC_HOST_TOKEN, SVC_SIGNING_SECRET } = process.env;
+    this.secrets = {
+      SVC_ADMIN_TOKEN: SVC_ADMIN_TOKEN || this.#secret("admin.token"),
+      SVC_HOST_TOKEN: SVC_HOST_TOKEN || this.#secret("host.token"),
+      SVC_SIGNING_SECRET: SVC_SIGNING_SECRET || this.#secret("signing.secret"),
+    };
+    this.write("admin.token", this.secrets.SVC_ADMIN_TOKEN);
+  }
+
+  /** Refuses when another process owns the folder. It is this one's until it ends. */
+  static open(path = process.env.SVC_STATE_DIR || ".svc"): StateDir {
+    const dir = resolve(path);
+    if (!takeLock(join(dir, "start.lock")))
+      throw new Error(`another svc runs on ${dir}: end it, or set SVC_STATE_DIR`);
+    return new StateDir(dir);
+  }
+
+  read(name: string): string | undefined {
+    try {
+      return readFileSync(join(this.path, name), "utf8").trim() || undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Written whole or not at all, readable by this user only. */
+  write(name: string, text: string): void {
+    const file = join(this.path, name);
+    writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+
+  /** An empty folder for what a killed child leaves behind. */
+  scratch(): string {
+    const folder = join(this.path, "tmp");
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  }
+
+  #secret(name: string): string {
+    const secret = this.read(name) ?? randomBytes(32).toString("base64url");
+    this.write(name, secret);
+    return secret;
+  }
+}

@@ -1,0 +1,92 @@
+import { spawnSync } from "node:child_process";
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import { takeLock } from "./lock.ts";
+
+/** By Debian package: the programs of which one is enough. */
+const PACKAGES: Record<string, string[]> = {
+  "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
+  bubblewrap: ["bwrap"],
+  socat: ["socat"],
+};
+const APT_MS = 10 * 60_000;
+
+/**
+ * Puts the system packages in place that browsers need, where that takes no question: on Debian and Ubuntu, as root or
+ * with passwordless sudo. Elsewhere it prints the line that does. Never fails: what is missing turns a kind off.
+ */
+export default function ensureSystemPackages(): void {
+  if (missing().length === 0) return;
+  const asRoot = process.env.SVC_NO_INSTALL === "1" ? undefined : privilege();
+  if (asRoot && onPath("apt-get")) {
+    // Two commands started at once install once: the second waits and finds nothing missing.
+    using _lock = takeLock(".svc/install.lock", APT_MS);
+    install(asRoot);
+  }
+  const still = missing();
+  if (still.length > 0) console.log(`browsers are off, to turn them on${advice(still)}`);
+}
+
+function advice(packages: string[]): string {
+  if (!onPath("apt-get")) return ` install: ${packages.join(", ")}`;
+  return `: sudo apt-get install --no-install-recommends ${packages.join(" ")}`;
+}
+
+function missing(): string[] {
+  return Object.entries(PACKAGES)
+    .filter(([name]) => !(name === "chromium-headless-shell" && process.env.SVC_CHROMIUM))
+    .filter(([, programs]) => !onPath(...programs))
+    .map(([name]) => name);
+}
+
+function install(asRoot: string[]): void {
+  if (available().length < missing().length) apt(asRoot, "update");
+  const packages = available();
+  if (packages.length === 0) return;
+  const args = ["install", "--yes", "--no-install-recommends", ...packages];
+  // An old list names versions that the archive no longer has.
+  if (!apt(asRoot, ...args) && apt(asRoot, "update")) apt(asRoot, ...args);
+}
+
+function available(): string[] {
+  const isOffered = (name: string) =>
+    /^ +Candidate: (?!\(none\))/m.test(output("apt-cache", ["policy", name]));
+  return missing().filter(isOffered);
+}
+
+function apt(asRoot: string[], ...args: string[]): boolean {
+  console.log(`apt-get ${args.join(" ")} (SVC_NO_INSTALL=1 leaves this system alone)`);
+  const quietly = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet=2"];
+  const patiently = ["-o", "DPkg::Lock::Timeout=120"];
+  const [program = "", ...rest] = [...asRoot, ...quietly, ...patiently, ...args];
+  const stdio = ["ignore", "ignore", "inherit"] as const;
+  return spawnSync(program, rest, { stdio: [...stdio] }).status === 0;
+}
+
+/** What to put before a command that needs root; nothing at all when this user cannot have it without a question. */
+function privilege(): string[] | undefined {
+  if (output("id", ["-u"]).trim() === "0") return [];
+  const sudo = ["sudo", "--non-interactive"];
+  const can = onPath("sudo") && spawnSync("sudo", ["--non-interactive", "true"]).status === 0;
+  return can ? sudo : undefined;
+}
+
+function output(program: string, args: string[]): string {
+  const env = { ...process.env, LC_ALL: "C" };
+  return spawnSync(program, args, { encoding: "utf8", env }).stdout ?? "";
+}
+
+/** Whether one of these programs can be run. */
+function onPath(...programs: string[]): boolean {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.some((folder) => programs.some((program) => isExecutable(join(folder, program))));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

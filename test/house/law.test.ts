@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { ProbeTree } from "./probe-tree.ts";
+
+// Written out a second time, from docs/ARCHITECTURE.md: a slip in rooms.ts must not pass as its own proof.
+const MAY: Record<string, string[]> = {
+  contract: [],
+  "control-plane": ["contract"],
+  "durable-objects": ["contract", "control-plane"],
+  src: ["contract", "control-plane", "durable-objects", "sdk", "mcp"],
+  sdk: ["contract"],
+  mcp: ["contract", "sdk"],
+  "host-kit": ["contract"],
+  "browser-pool": ["contract", "host-kit"],
+  "vm-host": ["contract", "host-kit"],
+  "guest-agent": ["contract"],
+  console: ["contract", "sdk"],
+  cli: ["contract", "sdk", "mcp"],
+};
+const ROOMS = Object.keys(MAY);
+const BY_PATH = ["src", "durable-objects", "control-plane"];
+const NODE = ["host-kit", "browser-pool", "vm-host", "guest-agent", "cli"];
+const CLOUDFLARE = ["src", "durable-objects"];
+const NO_TOKENS = ["sdk", "mcp", "console", "cli", "guest-agent"];
+
+interface Probe {
+  file: string;
+  specifier: string;
+  ok: boolean;
+}
+
+function pairs(): Probe[] {
+  return ROOMS.flatMap((room) =>
+    ROOMS.filter((other) => other !== room).flatMap((other) => {
+      const may = MAY[room]?.includes(other) ?? false;
+      const byPath = BY_PATH.includes(other);
+      const named = `@svc/${other}/thing.ts`;
+      return [
+        { file: `${room}/by-name.ts`, specifier: named, ok: may && !byPath },
+        { file: `${room}/deep/er/by-name.ts`, specifier: named, ok: may && !byPath },
+        { file: `${room}/by-path.ts`, specifier: `../${other}/thing.ts`, ok: may && byPath },
+        { file: `${room}/by-path.ts`, specifier: `./x/../../${other}/a.ts`, ok: may && byPath },
+        {
+          file: `${room}/deep/er/by-path.ts`,
+          specifier: `../../../${other}/thing.ts`,
+          ok: may && byPath,
+        },
+      ];
+    }),
+  );
+}
+
+function everyRoom(name: string, specifier: string, ok: (room: string) => boolean): Probe[] {
+  return ROOMS.map((room) => ({ file: `${room}/${name}.ts`, specifier, ok: ok(room) }));
+}
+
+function otherBans(): Probe[] {
+  return [
+    ...everyRoom("builtin", "node:fs", (room) => NODE.includes(room)),
+    ...everyRoom("builtin", "fs/promises", (room) => NODE.includes(room)),
+    ...everyRoom("cloudflare", "cloudflare:workers", (room) => CLOUDFLARE.includes(room)),
+    ...everyRoom("hono", "hono", (room) => room === "src"),
+    ...everyRoom("hono", "hono/body-limit", (room) => room === "src"),
+    ...everyRoom("hono", "@hono/zod-validator", (room) => room === "src"),
+    ...everyRoom("package", "some-package", (room) => !["contract", "sdk"].includes(room)),
+    ...everyRoom("zod", "zod", (room) => room !== "sdk"),
+    ...everyRoom("in-test", "../test/support/fake-pool.ts", () => false),
+    ...everyRoom("in-test", "@svc/test/support/fake-pool.ts", () => false),
+    ...everyRoom("tooling", "../scripts/gateway.ts", () => false),
+    ...everyRoom("tooling", "../bench/create.ts", () => false),
+    ...everyRoom("unknown", "@svc/nowhere/thing.ts", () => false),
+    ...everyRoom("outside", "../../elsewhere.ts", () => false),
+    ...everyRoom("inside", "./beside.ts", () => true),
+    ...everyRoom("deep/inside", "../beside.ts", () => true),
+    ...ROOMS.map((room) => ({
+      file: `${room}/own-name.ts`,
+      specifier: `@svc/${room}/thing.ts`,
+      ok: false,
+    })),
+    // A folder inside a room may carry another room's name.
+    ...ROOMS.map((room) => ({
+      file: `${room}/routes/namesake.ts`,
+      specifier: "../vm-host/thing.ts",
+      ok: true,
+    })),
+  ];
+}
+
+function tokens(): Probe[] {
+  return Object.entries(MAY)
+    .filter(([, may]) => may.includes("contract"))
+    .flatMap(([room]) =>
+      ["@svc/contract/tokens.ts", "@svc/contract/tokens/verify.ts"].map((specifier) => ({
+        file: `${room}/tokens.ts`,
+        specifier,
+        ok: !NO_TOKENS.includes(room),
+      })),
+    );
+}
+
+const ELSEWHERE: Probe[] = [
+  { file: "mcp/stdio.ts", specifier: "node:process", ok: true },
+  { file: "mcp/stdio.ts", specifier: "@svc/vm-host/thing.ts", ok: false },
+  { file: "mcp/stdio.ts", specifier: "hono", ok: false },
+  { file: "mcp/tools/stdio.ts", specifier: "node:process", ok: false },
+  { file: "scripts/a.ts", specifier: "../src/index.ts", ok: true },
+  { file: "scripts/a.ts", specifier: "../test/support/needs.ts", ok: false },
+  { file: "bench/a.ts", specifier: "@svc/sdk/index.ts", ok: true },
+  { file: "bench/a.ts", specifier: "../test/support/needs.ts", ok: false },
+  { file: "bench/deep/a.ts", specifier: "@svc/test/support/needs.ts", ok: false },
+  { file: "test/gateway/a.test.ts", specifier: "../support/needs.ts", ok: true },
+  { file: "test/gateway/a.test.ts", specifier: "../../src/index.ts", ok: true },
+  { file: "test/gateway/a.test.ts", specifier: "node:fs", ok: true },
+];
+
+/** One file per path, one import per line; what oxlint marks is compared line by line. */
+async function judged(probes: Probe[], statement: (specifier: string) => string) {
+  const files = Map.groupBy(probes, (probe) => probe.file);
+  using tree = new ProbeTree();
+  for (const [file, list] of files)
+    tree.write(file, list.map((probe) => statement(probe.specifier)).join("\n"));
+  const refused = new Set(
+    (await tree.lint())
+      .filter((found) => found.rule === "law(rooms)")
+      .map((found) => `${found.file}:${found.line}`),
+  );
+  return [...files].flatMap(([file, list]) =>
+    list.map((probe, at) => ({ ...probe, ok: !refused.has(`${file}:${at + 1}`) })),
+  );
+}
+
+describe("the law of rooms", () => {
+  const probes = [...pairs(), ...otherBans(), ...tokens(), ...ELSEWHERE];
+  const grouped = [...Map.groupBy(probes, (probe) => probe.file).values()].flat();
+
+  test.each([
+    ["a static import", (name: string) => `import ${JSON.stringify(name)};`],
+    ["a type import", (name: string) => `import type {} from ${JSON.stringify(name)};`],
+    ["a re-export", (name: string) => `export * from ${JSON.stringify(name)};`],
+    ["a dynamic import", (name: string) => `void import(${JSON.stringify(name)});`],
+    ["an import inside a type", (name: string) => `({}) as import(${JSON.stringify(name)}).T;`],
+  ])("judges every pair of rooms and every other ban right in %s", async (_name, statement) => {
+    expect(await judged(probes, statement)).toEqual(grouped);
+  });
+});
+
+test("zod is imported as a namespace only", async () => {
+  const lines = [
+    'import * as z from "zod";',
+    'import type * as y from "zod";',
+    'import { z as x } from "zod";',
+    'import w from "zod";',
+    'import type { z as v } from "zod";',
+    'export { z } from "zod";',
+    'import * as mini from "zod/mini";',
+  ];
+  using tree = new ProbeTree();
+  tree.write("contract/a.ts", lines.join("\n"));
+  const found = (await tree.lint()).filter(({ rule }) => rule === "law(zod-namespace)");
+  expect(found.map(({ line }) => line)).toEqual([3, 4, 5, 6, 7]);
+});

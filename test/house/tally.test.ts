@@ -1,0 +1,79 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+
+const HEAD = 'import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";';
+
+test.each([
+  ["passes", 'test("a", () => {}); test("b", () => {});', "2 passed, 0 failed", 0],
+  [
+    "a failure",
+    'test("a", () => {}); test("b", () => expect(1).toBe(2));',
+    "1 passed, 1 failed",
+    1,
+  ],
+  ["a skip", 'test("a", () => {}); test.skip("b", () => {});', "1 passed, 0 failed, 1 skipped", 0],
+  ["a todo", 'test("a", () => {}); test.todo("b");', "1 passed, 0 failed, 1 skipped", 0],
+  [
+    "a skip decided inside the test",
+    'test("a", () => {}); test("b", (context) => context.skip("no browser"));',
+    "1 passed, 0 failed, 1 skipped",
+    0,
+  ],
+  ["a file that does not load", 'await import("./nowhere.ts");', "0 passed, 1 failed", 1],
+  ["a syntax error", "const = ;", "0 passed, 1 failed", 1],
+  [
+    "a failed beforeAll of a file",
+    'beforeAll(() => { throw new Error("x"); }); test("a", () => {}); test("b", () => {});',
+    "0 passed, 1 failed, 2 skipped",
+    1,
+  ],
+  [
+    "a failed beforeAll of a describe",
+    'test("c", () => {}); describe("d", () => { beforeAll(() => { throw new Error("x"); }); test("a", () => {}); });',
+    "1 passed, 1 failed, 1 skipped",
+    1,
+  ],
+  [
+    "a failed afterAll",
+    'afterAll(() => { throw new Error("x"); }); test("a", () => {});',
+    "1 passed, 1 failed",
+    1,
+  ],
+  [
+    "a failed afterEach",
+    'afterEach(() => { throw new Error("x"); }); test("a", () => {});',
+    "0 passed, 1 failed",
+    1,
+  ],
+  [
+    "an error that no test caught",
+    'test("a", () => { setTimeout(() => { throw new Error("x"); }); return new Promise((go) => setTimeout(go, 50)); });',
+    "1 passed, 1 failed",
+    1,
+  ],
+  [
+    "a floating rejection",
+    'test("a", () => { void Promise.reject(new Error("x")); return new Promise((go) => setTimeout(go, 50)); });',
+    "1 passed, 1 failed",
+    1,
+  ],
+  ["a file without tests", "export {};", "0 passed, 1 failed", 1],
+  ["no file at all", undefined, "0 passed, 1 failed", 1],
+])("the tally counts %s", (_name, body, line, code) => {
+  const root = mkdtempSync(join(tmpdir(), "svc-tally-"));
+  symlinkSync(resolve("node_modules"), join(root, "node_modules"));
+  if (body !== undefined) writeFileSync(join(root, "a.test.ts"), `${HEAD}\n${body}`);
+  const vitest = resolve("node_modules/vitest/vitest.mjs");
+  const reporters = ["--reporter=default", `--reporter=${resolve("scripts/tally.ts")}`];
+  const env = { ...process.env, VITEST: undefined, NO_COLOR: "1" };
+  const run = spawnSync(process.execPath, [vitest, "run", "--root", root, ...reporters], {
+    encoding: "utf8",
+    env,
+  });
+  rmSync(root, { recursive: true });
+  expect(run.stdout.trimEnd().split("\n").at(-1)).toBe(line);
+  expect(run.status).toBe(code);
+});

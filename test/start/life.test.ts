@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import { descendants, expectGone, isAlive } from "./processes.ts";
+import { ROLES, type Role, Service } from "./service.ts";
+
+const START_MS = 60_000;
+
+describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }, () => {
+  test("prints ready on a line of its own, and the key it writes opens the gateway", async () => {
+    await using service = await Service.ready();
+    expect(await service.health()).toBe(200);
+    const authorization = `Bearer ${service.read("dev.key")}`;
+    const sessions = await fetch(new URL("/sessions", service.url), { headers: { authorization } });
+    expect(sessions.status).toBe(200);
+    const files = ["dev.key", "admin.token", "host.token", "signing.secret"];
+    expect(files.map((name) => service.mode(name))).toEqual(files.map(() => "600"));
+  });
+
+  test.each([
+    ["TERM to npm", (service: Service) => process.kill(service.pid, "SIGTERM")],
+    ["Ctrl-C", (service: Service) => process.kill(-service.pid, "SIGINT")],
+    ["a closed terminal", (service: Service) => process.kill(-service.pid, "SIGHUP")],
+  ])("%s leaves nothing behind", async (_name, end) => {
+    await using service = await Service.ready();
+    const family = await service.wholeFamily();
+    for (const role of Object.keys(ROLES)) service.process(role as Role);
+    const [gateway, pool] = [service.process("gateway"), service.process("pool")];
+    end(service);
+    await expect.poll(() => isAlive(gateway), { timeout: 10_000 }).toBe(false);
+    // Hosts end first: they still report to the gateway what they end.
+    expect(isAlive(pool)).toBe(false);
+    await service.expectNothingLeft(family);
+  });
+
+  test.each(["npm", "launcher", "supervisor"] as const)(
+    "SIGKILL of the %s leaves nothing behind",
+    async (role) => {
+      await using service = await Service.ready();
+      const family = await service.wholeFamily();
+      process.kill(service.process(role).pid, "SIGKILL");
+      await service.expectNothingLeft(family);
+    },
+  );
+
+  // What is killed before it listens for the end of its parent must not be missed.
+  test.each([
+    ["supervisor", "gateway"],
+    ["supervisor", "workerd"],
+    ["supervisor", "pool"],
+    ["launcher", "supervisor"],
+    ["npm", "launcher"],
+  ] as const)(
+    "SIGKILL of the %s as soon as the %s is there leaves nothing behind",
+    async (killed, seen) => {
+      await using service = new Service();
+      await expect.poll(() => service.find(seen), { timeout: 20_000, interval: 5 }).toBeDefined();
+      const family = service.family();
+      process.kill(service.process(killed).pid, "SIGKILL");
+      await service.expectNothingLeft(family);
+    },
+  );
+
+  test("a killed gateway, workerd or pool comes back, the gateway on its port", async () => {
+    await using service = await Service.ready();
+    for (const role of ["workerd", "gateway", "pool"] as const) {
+      await service.wholeFamily();
+      const before = descendants(service.process(role).pid);
+      process.kill(service.process(role).pid, "SIGKILL");
+      await expectGone(before, 10_000);
+      await expect.poll(() => service.find(role), { timeout: 20_000 }).toBeDefined();
+      await expect.poll(() => service.health(), { timeout: 20_000 }).toBe(200);
+    }
+    const family = service.family();
+    process.kill(service.pid, "SIGTERM");
+    await service.expectNothingLeft(family);
+  });
+});

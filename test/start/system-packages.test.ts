@@ -1,0 +1,134 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+// A machine is a folder of programs on the PATH. Its package manager notes what it is told and obeys.
+const APT_CACHE = `if [ -e "$0.lists" ]; then echo "  Candidate: 1.0"; else echo "  Candidate: (none)"; fi`;
+const APT_GET = `echo "$@" >> "$0.log"
+here=\${0%/*}
+for word; do case "$word" in
+  update) : > "$here/apt-cache.lists" ;;
+  install) [ -e "$here/broken" ] && exit 100 ;;
+  chromium-headless-shell|socat) cp "$here/true" "$here/$word" ;;
+  bubblewrap) cp "$here/true" "$here/bwrap" ;;
+esac; done`;
+const ALL = "chromium-headless-shell bubblewrap socat";
+const QUIET = "--quiet=2 -o DPkg::Lock::Timeout=120";
+const INSTALL = `${QUIET} install --yes --no-install-recommends`;
+
+let machine = "";
+beforeEach(() => {
+  machine = mkdtempSync(join(tmpdir(), "svc-machine-"));
+  mkdirSync(join(machine, "bin"));
+  for (const program of ["env", "sh", "cp"]) symlinkSync(`/bin/${program}`, at(program));
+  program("true", "exit 0");
+});
+afterEach(() => rmSync(machine, { recursive: true }));
+
+const at = (name: string) => join(machine, "bin", name);
+
+function program(name: string, body: string): void {
+  writeFileSync(at(name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+}
+
+function debian(uid: number, hasLists = true): void {
+  program("id", `echo ${uid}`);
+  program("apt-get", APT_GET);
+  program("apt-cache", APT_CACHE);
+  if (hasLists) writeFileSync(at("apt-cache.lists"), "");
+}
+
+function ensure(env: Record<string, string> = {}): string[] {
+  const module = JSON.stringify(resolve("scripts/system-packages.ts"));
+  const call = `import(${module}).then((packages) => packages.default())`;
+  const run = spawnSync(process.execPath, ["-e", call], {
+    cwd: machine,
+    env: { PATH: join(machine, "bin"), ...env },
+    encoding: "utf8",
+  });
+  expect(run).toMatchObject({ status: 0, stderr: "" });
+  return run.stdout.split("\n").filter(Boolean);
+}
+
+function told(): string[] {
+  const log = at("apt-get.log");
+  return existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [];
+}
+
+test("root on Debian gets what is missing, and is told", () => {
+  debian(0);
+  expect(ensure()).toEqual([expect.stringContaining(`--no-install-recommends ${ALL}`)]);
+  expect(told()).toEqual([`${INSTALL} ${ALL}`]);
+});
+
+test("only what is missing is installed, the second time nothing", () => {
+  debian(0);
+  program("bwrap", "exit 0");
+  ensure();
+  expect(told()).toEqual([`${INSTALL} chromium-headless-shell socat`]);
+  expect(ensure()).toEqual([]);
+  expect(told()).toHaveLength(1);
+});
+
+test("a machine without package lists gets them first", () => {
+  debian(0, false);
+  ensure();
+  expect(told()).toEqual([`${QUIET} update`, `${INSTALL} ${ALL}`]);
+});
+
+test("an install that fails is tried once more with new lists, then the line is printed", () => {
+  debian(0);
+  writeFileSync(at("broken"), "");
+  const said = ensure();
+  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${QUIET} update`, `${INSTALL} ${ALL}`]);
+  expect(said.at(-1)).toContain(`sudo apt-get install --no-install-recommends ${ALL}`);
+});
+
+test("a user with passwordless sudo gets it through sudo", () => {
+  debian(1000);
+  program("sudo", `[ "$1" = --non-interactive ] && shift && exec "$@"`);
+  ensure();
+  expect(told()).toEqual([`${INSTALL} ${ALL}`]);
+});
+
+test.each([
+  ["a user without sudo", 1000, undefined],
+  ["a user whose sudo asks for a password", 1000, "exit 1"],
+])("%s gets the one line and nothing else", (_name, uid, sudo) => {
+  debian(uid);
+  if (sudo) program("sudo", sudo);
+  expect(ensure()).toEqual([
+    `browsers are off, to turn them on: sudo apt-get install --no-install-recommends ${ALL}`,
+  ]);
+  expect(told()).toEqual([]);
+});
+
+test("SVC_NO_INSTALL=1 never calls the package manager", () => {
+  debian(0);
+  program("apt-cache", `echo called >> "${at("apt-get.log")}"`);
+  expect(ensure({ SVC_NO_INSTALL: "1" })).toHaveLength(1);
+  expect(told()).toEqual([]);
+});
+
+test("SVC_CHROMIUM stands for the browser's package", () => {
+  debian(0);
+  ensure({ SVC_CHROMIUM: "/opt/chromium" });
+  expect(told()).toEqual([`${INSTALL} bubblewrap socat`]);
+});
+
+test("a system without apt-get is told what to install", () => {
+  program("id", "echo 0");
+  expect(ensure()).toEqual([
+    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, socat",
+  ]);
+});
