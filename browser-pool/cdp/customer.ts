@@ -1,0 +1,141 @@
+import type { Socket } from "node:net";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
+import { shortReason } from "@svc/host-kit/frames.ts";
+import type { SocketEnd } from "@svc/host-kit/relay.ts";
+import type { RawData, WebSocket } from "ws";
+import { type Envelope, type JsonObject, isObject } from "./envelope.ts";
+import { forbiddenBy, forbiddenReply } from "./forbidden.ts";
+import type { CdpMux, ClientCall } from "./mux.ts";
+import type { CdpPipe } from "./pipe.ts";
+import type { MuxClient } from "./sessions.ts";
+
+const GOODBYE_MS = 2_000;
+const PARSE_ERROR = { code: -32700, message: "Message must be a valid JSON object" };
+const INVALID = { code: -32600, message: "Message must have integer 'id' and string 'method'" };
+
+export interface CustomerOptions {
+  webSocket: WebSocket;
+  socket: Socket;
+  mux: CdpMux;
+  pipe: CdpPipe;
+  onTraffic: () => void;
+  onEnd: (end: SocketEnd) => void;
+}
+
+/** One raw CDP socket of a customer: its own client of the multiplexer. */
+export class CdpCustomer implements MuxClient {
+  readonly #options: CustomerOptions;
+  readonly #backlog: Backlog;
+  #hasLeft = false;
+
+  constructor(options: CustomerOptions) {
+    this.#options = options;
+    const { webSocket, socket, pipe } = options;
+    this.#backlog = new Backlog({
+      waitingBytes: () => webSocket.bufferedAmount,
+      sentBytes: () => socket.bytesWritten - socket.writableLength,
+      highBytes: BACKLOG_BYTES,
+      stallMs: STALL_MS,
+      onHigh: () => pipe.hold(),
+      onLow: () => pipe.release(),
+      onStalled: () => webSocket.terminate(),
+    });
+    socket.on("drain", () => this.#backlog.check());
+    webSocket.on("message", (data) => this.#receive(data));
+    webSocket.on("error", () => webSocket.terminate());
+    webSocket.on("close", (code) => this.#closed(code));
+    // Nothing is read before the browser has given this client a session.
+    webSocket.pause();
+  }
+
+  async start(): Promise<void> {
+    await this.#options.mux.attach(this);
+    this.#options.webSocket.resume();
+  }
+
+  /** Closes the socket with a reason; cuts it when the customer does not answer. */
+  end(code: number, reason: string): void {
+    const { webSocket } = this.#options;
+    webSocket.resume();
+    webSocket.close(code, shortReason(reason));
+    setTimeout(() => webSocket.terminate(), GOODBYE_MS).unref();
+  }
+
+  deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void {
+    this.#write(envelope.textFor(id, keepsSession));
+  }
+
+  answer(message: JsonObject): void {
+    this.#write(Buffer.from(JSON.stringify(message)));
+  }
+
+  gone(): void {
+    // Later, so that the session, which knows why, speaks first.
+    setImmediate(() => this.end(CLOSE_CODES.gone, "The browser is gone."));
+  }
+
+  #write(text: Buffer): void {
+    const { webSocket } = this.#options;
+    if (webSocket.readyState !== webSocket.OPEN) return;
+    webSocket.send(text, { binary: false });
+    this.#backlog.check();
+  }
+
+  #receive(data: RawData): void {
+    this.#options.onTraffic();
+    const call = readCall(data);
+    if ("error" in call) this.answer(call);
+    else this.#send(call);
+  }
+
+  #send(call: ClientCall): void {
+    const forbidden = forbiddenBy(call);
+    if (forbidden) {
+      this.answer(forbiddenReply(call, forbidden));
+      if (forbidden === "leave") this.#leave();
+      return;
+    }
+    const { mux, pipe, webSocket } = this.#options;
+    if (mux.send(this, call)) return;
+    webSocket.pause();
+    pipe.whenWritable(() => webSocket.resume());
+  }
+
+  #leave(): void {
+    this.#hasLeft = true;
+    this.end(CLOSE_CODES.normal, "The client closed the browser.");
+  }
+
+  // ws tells 1006 when the socket went without a close frame.
+  #closed(code: number): void {
+    this.#backlog.close();
+    this.#options.mux.detach(this);
+    this.#options.onEnd(this.#hasLeft || code !== 1006 ? "clean" : "dropped");
+  }
+}
+
+// One buffer, unless ws is told to hand out something else.
+function textOf(data: RawData): string {
+  return Buffer.isBuffer(data) ? data.toString() : "";
+}
+
+/** A call, or the reply that says why it is none, as Chromium would give it. */
+function readCall(data: RawData): ClientCall | { error: JsonObject; id?: number } {
+  let call: unknown;
+  try {
+    call = JSON.parse(textOf(data));
+  } catch {
+    return { error: PARSE_ERROR };
+  }
+  if (!isObject(call)) return { error: PARSE_ERROR };
+  const { id, method, params, sessionId } = call;
+  if (typeof id !== "number" || !Number.isInteger(id)) return { error: INVALID };
+  if (typeof method !== "string") return { id, error: INVALID };
+  return {
+    id,
+    method,
+    ...(params !== undefined && { params }),
+    ...(typeof sessionId === "string" && sessionId !== "" && { sessionId }),
+  };
+}

@@ -1,0 +1,97 @@
+import type { Envelope, JsonObject } from "./envelope.ts";
+
+/** What the multiplexer wants of a client. */
+export interface MuxClient {
+  /** A message of a session of its own; with its own id when it is a reply. */
+  deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void;
+  /** A reply that the browser has not made. */
+  answer(message: JsonObject): void;
+  /** The browser is gone. */
+  gone(): void;
+}
+
+export interface MuxSession {
+  id: string;
+  client: MuxClient;
+  /** Null for a client's own browser-level session, whose id it never learns. */
+  parent: MuxSession | null;
+  children: Set<MuxSession>;
+  calls: Set<number>;
+}
+
+export interface Call {
+  client: MuxClient;
+  clientId: number;
+  method: string;
+  session: MuxSession;
+}
+
+/** Which client owns which session, and which calls are under way: forgotten with their session. */
+export class SessionTree {
+  readonly #sessions = new Map<string, MuxSession>();
+  readonly #roots = new Map<MuxClient, MuxSession>();
+  readonly #calls = new Map<number, Call>();
+
+  get size(): { sessions: number; calls: number } {
+    return { sessions: this.#sessions.size, calls: this.#calls.size };
+  }
+
+  get(id: string | null): MuxSession | null {
+    return id === null ? null : (this.#sessions.get(id) ?? null);
+  }
+
+  rootOf(client: MuxClient): MuxSession | null {
+    return this.#roots.get(client) ?? null;
+  }
+
+  addRoot(id: string, client: MuxClient): void {
+    this.#roots.set(client, this.#add(id, client, null));
+  }
+
+  addChild(id: string, parent: MuxSession): void {
+    if (this.#sessions.has(id) || !this.#sessions.has(parent.id)) return;
+    parent.children.add(this.#add(id, parent.client, parent));
+  }
+
+  /** Forgets a session with its children and their calls: the browser answers none of them any more. */
+  forget(id: string): void {
+    const session = this.#sessions.get(id);
+    if (!session) return;
+    for (const child of session.children) this.forget(child.id);
+    for (const call of session.calls) this.#calls.delete(call);
+    session.parent?.children.delete(session);
+    if (!session.parent) this.#roots.delete(session.client);
+    this.#sessions.delete(id);
+  }
+
+  addCall(id: number, call: Call): void {
+    this.#calls.set(id, call);
+    call.session.calls.add(id);
+  }
+
+  takeCall(id: number): Call | null {
+    const call = this.#calls.get(id);
+    if (!call) return null;
+    this.#calls.delete(id);
+    call.session.calls.delete(id);
+    return call;
+  }
+
+  clear(): void {
+    this.#sessions.clear();
+    this.#roots.clear();
+    this.#calls.clear();
+  }
+
+  #add(id: string, client: MuxClient, parent: MuxSession | null): MuxSession {
+    const session = {
+      id,
+      client,
+      parent,
+      children: new Set<MuxSession>(),
+      calls: new Set<number>(),
+    };
+    this.#sessions.set(id, session);
+    return session;
+  }
+}

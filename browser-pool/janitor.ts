@@ -1,0 +1,107 @@
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import * as z from "zod";
+import { clearGroups, groupsOf } from "./launch/cgroups.ts";
+
+const PREFIX = "svc-";
+const REMOVE_TRIES = 20;
+const REMOVE_PAUSE_MS = 50;
+
+/** Whose a run's folder is; it lies in the folder. */
+const Owner = z.object({
+  pid: z.int(),
+  startedAt: z.string(),
+  /** Pids count in one pid namespace only. */
+  pidNamespace: z.string(),
+  /** The state folder by its device and inode: what lies at the same path elsewhere is another one. */
+  state: z.string(),
+});
+type Owner = z.infer<typeof Owner>;
+
+/** What one run of the pool leaves on the machine until it is closed. */
+export interface Run {
+  name: string;
+  /** Not in the state folder: the path of a unix socket may have 107 bytes only. */
+  folder: string;
+  close(): Promise<void>;
+}
+
+/** Removes what runs that were killed have left, and opens one. */
+export async function openRun(stateDir: string): Promise<Run> {
+  await mkdir(stateDir, { recursive: true });
+  const owner = await ownerOf(stateDir);
+  await sweep(owner);
+  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  await writeFile(noteOf(folder), JSON.stringify(owner), { mode: 0o600 });
+  // Users of slots pass through; only their own folder opens to them.
+  await chmod(folder, 0o711);
+  return { name: nameOf(folder), folder, close: () => removeRun(folder) };
+}
+
+const noteOf = (folder: string): string => join(folder, "owner.json");
+const nameOf = (folder: string): string => `svc-pool-${basename(folder).slice(PREFIX.length)}`;
+
+async function ownerOf(stateDir: string): Promise<Owner> {
+  const { dev, ino } = await stat(stateDir);
+  const startedAt = await startOf(process.pid);
+  const pidNamespace = await readlink("/proc/self/ns/pid").catch(() => "");
+  return { pid: process.pid, startedAt, pidNamespace, state: `${dev}:${ino}` };
+}
+
+async function sweep(mine: Owner): Promise<void> {
+  const names = await readdir(tmpdir());
+  for (const name of names.filter((one) => one.startsWith(PREFIX))) {
+    const folder = join(tmpdir(), name);
+    const owner = await readOwner(folder);
+    if (owner && (await isLeftOver(owner, mine))) await removeRun(folder);
+  }
+}
+
+// A run that cannot be judged from here, in another container, is left alone.
+async function isLeftOver(owner: Owner, mine: Owner): Promise<boolean> {
+  if (owner.pidNamespace !== mine.pidNamespace) return owner.state === mine.state;
+  return (await startOf(owner.pid)) !== owner.startedAt;
+}
+
+async function removeRun(folder: string): Promise<void> {
+  await clearGroups(await groupsOf(nameOf(folder)));
+  // Processes of a killed run may be dying still, and write.
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await rm(folder, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      if (tries === REMOVE_TRIES) throw error;
+      await pause(REMOVE_PAUSE_MS);
+    }
+  }
+}
+
+/** The owner that a folder of this user names; null for a folder of anybody or anything else. */
+async function readOwner(folder: string): Promise<Owner | null> {
+  try {
+    const { uid } = await stat(folder);
+    if (uid !== process.getuid?.()) return null;
+    return Owner.parse(JSON.parse(await readFile(noteOf(folder), "utf8")));
+  } catch {
+    return null;
+  }
+}
+
+/** When a process began, in the kernel's ticks: a pid alone may be another process by now. */
+async function startOf(pid: number): Promise<string> {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}

@@ -1,0 +1,106 @@
+import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { signal } from "./process.ts";
+
+const ROOT = "/sys/fs/cgroup";
+/** Exists where the machine has version 2. */
+const UNIFIED = join(ROOT, "cgroup.controllers");
+const SLOT_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
+/** Threads count too: a renderer has some fifteen. */
+const SLOT_TASKS = 4_096;
+const REMOVE_TRIES = 50;
+const REMOVE_PAUSE_MS = 20;
+
+/** Memory and task caps of slots, in cgroups of one run of the pool. */
+export class Cgroups {
+  /** The run's folder in each hierarchy; these, and what is in them, are removed at the end. */
+  readonly folders: string[];
+  readonly #version: 1 | 2;
+
+  private constructor(folders: string[], version: 1 | 2) {
+    this.folders = folders;
+    this.#version = version;
+  }
+
+  /** Makes the run's cgroups. Null where this process may not, or the machine has none. */
+  static async make(run: string): Promise<Cgroups | null> {
+    const isV2 = await exists(UNIFIED);
+    const cgroups = new Cgroups(await groupsOf(run), isV2 ? 2 : 1);
+    try {
+      for (const folder of cgroups.folders) await mkdir(folder);
+      if (isV2) await writeFile(join(ROOT, run, "cgroup.subtree_control"), "+memory +pids");
+      await removeGroups(await cgroups.slot("probe"));
+      return cgroups;
+    } catch {
+      await clearGroups(cgroups.folders);
+      return null;
+    }
+  }
+
+  /** Makes the capped cgroups of a slot and returns their folders. */
+  async slot(name: string): Promise<string[]> {
+    const folders = this.folders.map((folder) => join(folder, name));
+    for (const folder of folders) await mkdir(folder);
+    const [first = "", last = first] = folders;
+    const memory = this.#version === 2 ? "memory.max" : "memory.limit_in_bytes";
+    await writeFile(join(first, memory), String(SLOT_MEMORY_BYTES));
+    await writeFile(join(last, "pids.max"), String(SLOT_TASKS));
+    return folders;
+  }
+}
+
+/** Where the cgroups of a run are, whether they exist or not. */
+export async function groupsOf(run: string): Promise<string[]> {
+  const parents = (await exists(UNIFIED))
+    ? [ROOT]
+    : await Promise.all(["memory", "pids"].map(ownV1));
+  return parents.map((parent) => join(parent, run));
+}
+
+/** Removes a run's cgroups with those of its slots, and ends what is still in them. */
+export async function clearGroups(folders: string[]): Promise<void> {
+  for (const folder of folders) {
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const slots = entries.filter((entry) => entry.isDirectory());
+    for (const slot of slots) await endProcesses(join(folder, slot.name));
+    await removeGroups([...slots.map((slot) => join(folder, slot.name)), folder]);
+  }
+}
+
+async function endProcesses(folder: string): Promise<void> {
+  const pids = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
+  for (const pid of pids.split("\n").filter(Boolean)) signal(Number(pid));
+}
+
+/** Removes cgroups once their processes are reaped; gives up quietly, the janitor comes again. */
+export async function removeGroups(folders: string[]): Promise<void> {
+  for (const folder of folders) {
+    for (let tries = 0; tries < REMOVE_TRIES && (await exists(folder)); tries += 1) {
+      if (
+        await rmdir(folder).then(
+          () => true,
+          () => false,
+        )
+      )
+        break;
+      await pause(REMOVE_PAUSE_MS);
+    }
+  }
+}
+
+// Below this process's own cgroup, so that what caps the pool caps its browsers too. In a container the
+// path can be that of the machine outside; then the mount is the own one.
+async function ownV1(controller: string): Promise<string> {
+  const lines = (await readFile("/proc/self/cgroup", "utf8").catch(() => "")).split("\n");
+  const mine = lines.map((line) => line.split(":")).find((parts) => parts[1] === controller);
+  const own = join(ROOT, controller, mine?.[2] ?? "");
+  return (await exists(own)) ? own : join(ROOT, controller);
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,105 @@
+import { execFile } from "node:child_process";
+import { access, constants, readFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
+import type { Programs } from "./sandbox.ts";
+
+const run = promisify(execFile);
+const TRIAL_MS = 10_000;
+
+const CHROMIUM_PLACES = [
+  "/usr/lib/chromium/chromium-headless-shell",
+  "/usr/lib64/chromium-browser/headless_shell",
+  "/usr/lib/chromium/chromium",
+  "/usr/lib64/chromium-browser/chromium-browser",
+  "/opt/google/chrome/chrome",
+];
+/** The first uid of slots: outside the ranges that systems give to people and to services. */
+export const FIRST_SLOT_UID = 20_000;
+
+/** What this machine can do for browsers. */
+export interface Fitness {
+  programs: Programs;
+  /** `Chromium 156.0…` as the binary says it. */
+  version: string;
+  isolation: "uid" | "shared-uid";
+}
+
+/** Why this machine cannot serve the kind: the exact fix in one line. */
+export interface Unfit {
+  hint: string;
+}
+
+/** Looks for the programs and tries the namespaces. */
+export async function judge(chromium: string | null): Promise<Fitness | Unfit> {
+  if (process.platform !== "linux")
+    return { hint: "Browsers need Linux: run the pool on a Linux machine or in a Linux VM." };
+  const found = await findPrograms(chromium);
+  if ("hint" in found) return found;
+  const version = await versionOf(found.chromium);
+  if (version === null)
+    return { hint: `${found.chromium} does not start: reinstall it, or set SVC_CHROMIUM.` };
+  if (found.setpriv && (await canIsolate(found.bwrap, found.setpriv)))
+    return { programs: found, version, isolation: "uid" };
+  if (await canIsolate(found.bwrap, null))
+    return { programs: { ...found, setpriv: null }, version, isolation: "shared-uid" };
+  return { hint: await namespaceHint() };
+}
+
+async function findPrograms(chromium: string | null): Promise<Programs | Unfit> {
+  const places = chromium ? [chromium] : CHROMIUM_PLACES;
+  const browser = await firstExecutable(places);
+  if (!browser && chromium) return { hint: `SVC_CHROMIUM names ${chromium}, which does not run.` };
+  if (!browser)
+    return { hint: "No Chromium: apt-get install chromium-headless-shell, or set SVC_CHROMIUM." };
+  const bwrap = await onPath("bwrap");
+  if (!bwrap) return { hint: "No bwrap: apt-get install bubblewrap." };
+  const socat = await onPath("socat");
+  if (!socat) return { hint: "No socat: apt-get install socat." };
+  const setpriv = process.getuid?.() === 0 ? await onPath("setpriv") : null;
+  return { chromium: browser, bwrap, socat, setpriv };
+}
+
+async function canIsolate(bwrap: string, setpriv: string | null): Promise<boolean> {
+  const spaces = ["--unshare-user", "--unshare-net", "--unshare-pid", "--unshare-ipc"];
+  const view = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"];
+  const trial = [bwrap, ...spaces, "--unshare-uts", "--die-with-parent", ...view, "true"];
+  const user = [`--reuid=${FIRST_SLOT_UID}`, `--regid=${FIRST_SLOT_UID}`, "--clear-groups"];
+  const [file = "", ...args] = setpriv ? [setpriv, ...user, "--no-new-privs", ...trial] : trial;
+  return run(file, args, { timeout: TRIAL_MS }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function namespaceHint(): Promise<string> {
+  const isRestricted = await readFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    .then((text) => String(text).trim() === "1")
+    .catch(() => false);
+  if (isRestricted)
+    return "User namespaces are forbidden: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0.";
+  return "User namespaces are forbidden: sysctl -w kernel.unprivileged_userns_clone=1, or run the container with --security-opt seccomp=unconfined.";
+}
+
+function versionOf(chromium: string): Promise<string | null> {
+  return run(chromium, ["--version"], { timeout: TRIAL_MS, env: { HOME: "/nonexistent" } }).then(
+    ({ stdout }) => /[\d.]{5,}/.exec(stdout)?.[0] ?? null,
+    () => null,
+  );
+}
+
+function onPath(name: string): Promise<string | null> {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin", "/usr/sbin"];
+  return firstExecutable(folders.filter(Boolean).map((folder) => join(folder, name)));
+}
+
+async function firstExecutable(paths: string[]): Promise<string | null> {
+  for (const path of paths) {
+    const isGood = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isGood) return path;
+  }
+  return null;
+}

@@ -1,0 +1,73 @@
+const DISABLED_FEATURES = [
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsUpgrades",
+  "HttpsFirstBalancedModeAutoEnable",
+  "LensOverlay",
+  "MediaRouter",
+  "PaintHolding",
+  "ThirdPartyStoragePartitioning",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "OptimizationHints",
+  "NetworkTimeServiceQuerying",
+  "AimEnabled",
+  "PreconnectToSearch",
+  "Translate",
+];
+const ENABLED_FEATURES = ["CDPScreenshotNewSurface", "SkipListAccountsWithoutGaiaCookies"];
+
+// What Playwright gives its own Chromium, so that its clients find the browser they know.
+const AUTOMATION = [
+  "--allow-pre-commit-input",
+  "--disable-back-forward-cache",
+  "--disable-background-networking",
+  "--disable-background-timer-throttling",
+  "--disable-backgrounding-occluded-windows",
+  "--disable-breakpad",
+  "--disable-component-extensions-with-background-pages",
+  "--disable-component-update",
+  "--disable-default-apps",
+  "--disable-extensions",
+  "--disable-field-trial-config",
+  "--disable-hang-monitor",
+  "--disable-infobars",
+  "--disable-ipc-flooding-protection",
+  "--disable-popup-blocking",
+  "--disable-prompt-on-repost",
+  "--disable-renderer-backgrounding",
+  "--disable-search-engine-choice-screen",
+  "--disable-stack-profiler",
+  "--disable-sync",
+  "--enable-unsafe-swiftshader",
+  "--force-color-profile=srgb",
+  "--metrics-recording-only",
+  "--no-default-browser-check",
+  "--no-first-run",
+  "--no-service-autorun",
+  "--password-store=basic",
+  "--unsafely-disable-devtools-self-xss-warnings",
+  "--use-mock-keychain",
+  `--disable-features=${DISABLED_FEATURES.join(",")}`,
+  `--enable-features=${ENABLED_FEATURES.join(",")}`,
+];
+
+const HEADLESS = [
+  "--headless",
+  "--hide-scrollbars",
+  "--mute-audio",
+  "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+];
+
+/** The command line of a browser of kind `fast`. Chrome's own sandbox stays on: never --no-sandbox. */
+export function fastFlags(profileDir: string, proxyPort: number): string[] {
+  return [
+    ...AUTOMATION,
+    ...HEADLESS,
+    "--remote-debugging-pipe",
+    `--user-data-dir=${profileDir}`,
+    `--proxy-server=http://127.0.0.1:${proxyPort}`,
+    // Without it pages on loopback would bypass the forwarder; there is nobody there.
+    "--proxy-bypass-list=<-loopback>",
+    "about:blank",
+  ];
+}

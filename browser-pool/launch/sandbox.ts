@@ -1,0 +1,91 @@
+import { lstat, readlink } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** The programs a slot is made of. */
+export interface Programs {
+  chromium: string;
+  bwrap: string;
+  socat: string;
+  /** Null when this process is not root: a slot then shares its uid. */
+  setpriv: string | null;
+}
+
+/** The port on which a browser finds its forwarder, in a network of its own. */
+export const PROXY_PORT = 3128;
+export const EGRESS_SOCKET = "egress.sock";
+/** Where bwrap tells the pid of the first process of the namespace. */
+const STATUS_FD = 5;
+
+const NAMESPACES = [
+  "--unshare-user",
+  "--unshare-net",
+  "--unshare-pid",
+  "--unshare-ipc",
+  "--unshare-uts",
+  "--die-with-parent",
+  "--new-session",
+  "--json-status-fd",
+  String(STATUS_FD),
+];
+const OWN = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
+const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+const READABLE = [
+  "/etc/fonts",
+  "/etc/ssl",
+  "/etc/chromium",
+  "/etc/chromium.d",
+  "/var/cache/fontconfig",
+];
+
+// socat keeps no hand on the browser's pipes, so that they close with the browser.
+const INSIDE = `"$1" -b 65536 TCP-LISTEN:${PROXY_PORT},bind=127.0.0.1,fork,reuseaddr,nodelay "UNIX-CONNECT:$2" 3<&- 4>&- &
+shift 2; exec "$@"`;
+
+// Joins the cgroups while still root, then becomes the slot's user.
+const JOIN = `while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 97; shift; done
+shift; exec "$@"`;
+
+export interface SandboxOptions {
+  programs: Programs;
+  /** The one writable folder; it has the same path inside, so that both sides name files alike. */
+  folder: string;
+  uid: number | null;
+  cgroups: string[];
+}
+
+/** The command that runs `command` in namespaces of its own, with a read-only system and one folder. */
+export async function sandboxed(options: SandboxOptions, command: string[]): Promise<string[]> {
+  const { programs, folder, uid, cgroups } = options;
+  const bwrap = [programs.bwrap, ...(await namespaces(programs.chromium)), ...workspace(folder)];
+  const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
+  // Chromium refuses to be root; where no user of its own can be had it is one by name only.
+  const alias = uid === null && process.getuid?.() === 0 ? ["--uid", "1000", "--gid", "1000"] : [];
+  const inner = [...bwrap, ...alias, "--", "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
+  if (uid === null || programs.setpriv === null) return inner;
+  const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
+  const asUser = [programs.setpriv, ...user, "--inh-caps=-all", "--bounding-set=-all", ...inner];
+  return ["/bin/sh", "-c", JOIN, "sh", ...cgroups, "--", ...asUser];
+}
+
+async function namespaces(chromium: string): Promise<string[]> {
+  const own = dirname(chromium);
+  const system = (await Promise.all(SYSTEM_FOLDERS.map(systemFolder))).flat();
+  const readable = READABLE.flatMap((path) => ["--ro-bind-try", path, path]);
+  const elsewhere = own.startsWith("/usr/") ? [] : ["--ro-bind", own, own];
+  return [...NAMESPACES, "--ro-bind", "/usr", "/usr", ...system, ...readable, ...OWN, ...elsewhere];
+}
+
+function workspace(folder: string): string[] {
+  const variables = { HOME: folder, TMPDIR: "/tmp", LANG: "C.UTF-8", XDG_RUNTIME_DIR: "/tmp" };
+  const env = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
+  return ["--bind", folder, folder, "--chdir", folder, ...env];
+}
+
+// Merged systems have links to /usr here, others folders.
+async function systemFolder(path: string): Promise<string[]> {
+  const found = await lstat(path).catch(() => null);
+  if (!found) return [];
+  return found.isSymbolicLink()
+    ? ["--symlink", await readlink(path), path]
+    : ["--ro-bind", path, path];
+}

@@ -1,0 +1,38 @@
+import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+
+/** How a placement ended: the slot, no slot in time, or a kind that is not served here. */
+export type Placed =
+  | { outcome: "placed"; placed: SlotPlaced }
+  | { outcome: "none"; error: string }
+  | { outcome: "unserved"; hint: string };
+
+/** A placement under way. Repeats of it wait for the first; it is given up when none waits any more. */
+export class Placement {
+  readonly #abort = new AbortController();
+  readonly #result: Promise<Placed>;
+  #watchers = 0;
+
+  constructor(work: (signal: AbortSignal) => Promise<Placed>) {
+    this.#result = work(this.#abort.signal);
+  }
+
+  /** Waits for the outcome, as long as its caller does. */
+  async watch(caller: AbortSignal): Promise<Placed> {
+    this.#watchers += 1;
+    const leave = (): void => {
+      this.#watchers -= 1;
+      if (this.#watchers === 0) this.cancel();
+    };
+    caller.addEventListener("abort", leave);
+    try {
+      return await this.#result;
+    } finally {
+      caller.removeEventListener("abort", leave);
+    }
+  }
+
+  /** Takes no slot any more. */
+  cancel(): void {
+    this.#abort.abort();
+  }
+}

@@ -1,0 +1,170 @@
+import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { messageOf } from "@svc/host-kit/log.ts";
+import { CdpMux } from "./cdp/mux.ts";
+import { CdpPipe } from "./cdp/pipe.ts";
+import type { Allowance } from "./egress/allowance.ts";
+import { Forwarder } from "./egress/forwarder.ts";
+import { type Cgroups, removeGroups } from "./launch/cgroups.ts";
+import { FIRST_SLOT_UID, type Fitness } from "./launch/fitness.ts";
+import { fastFlags } from "./launch/flags.ts";
+import { SandboxedProcess } from "./launch/process.ts";
+import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "./launch/sandbox.ts";
+import { type WireHost, attachWire } from "./wire/host.ts";
+
+const LAUNCH_MS = 30_000;
+
+/** What every slot of a pool is made from. */
+export interface SlotPlan {
+  fitness: Fitness;
+  /** The run's folder: slots get folders in it. */
+  folder: string;
+  cgroups: Cgroups | null;
+  allowance: Allowance;
+}
+
+/** The parts of a slot that need an end. */
+interface Parts {
+  folder: string;
+  forwarder: Forwarder;
+  cgroups: string[];
+  process: SandboxedProcess | null;
+}
+
+/** One warm or used browser: never more than one session, then it is gone. */
+export class Slot {
+  /** Counts the launches of this run; names the slot in log lines. */
+  readonly number: number;
+  /** Its place in the pool, from which it has its uid. */
+  readonly place: number;
+  readonly filesDir: string;
+  readonly pipe: CdpPipe;
+  readonly mux: CdpMux;
+  readonly wire: WireHost;
+  /** Resolves when the browser has died, by itself or by `close`. */
+  readonly died: Promise<void>;
+  readonly #parts: Parts;
+  #closing: Promise<void> | null = null;
+
+  constructor(number: number, place: number, parts: Parts, browser: Browser) {
+    this.number = number;
+    this.place = place;
+    this.filesDir = filesDirOf(parts.folder);
+    this.#parts = parts;
+    this.pipe = browser.pipe;
+    this.mux = browser.mux;
+    this.wire = browser.wire;
+    this.died = browser.died;
+  }
+
+  /** The pid of the slot's outermost process. */
+  get pid(): number | null {
+    return this.#parts.process?.pid ?? null;
+  }
+
+  /** Lets the browser out: it has a session now. */
+  open(): void {
+    this.#parts.forwarder.open();
+  }
+
+  /** Ends the browser and removes all that belongs to it. */
+  close(): Promise<void> {
+    this.#closing ??= remove(this.#parts);
+    return this.#closing;
+  }
+}
+
+interface Browser {
+  pipe: CdpPipe;
+  mux: CdpMux;
+  wire: WireHost;
+  died: Promise<void>;
+}
+
+/** Starts a browser and gets it ready for a session; removes everything again when it does not start. */
+export async function launchSlot(
+  plan: SlotPlan,
+  number: number,
+  place: number,
+  signal: AbortSignal,
+): Promise<Slot> {
+  const folder = join(plan.folder, String(number));
+  const forwarder = new Forwarder(plan.allowance);
+  const parts: Parts = { folder, forwarder, cgroups: [], process: null };
+  const abort = (): void => void parts.process?.kill();
+  signal.addEventListener("abort", abort);
+  try {
+    await start(plan, parts, place);
+    signal.throwIfAborted();
+    if (!parts.process) throw new Error("no browser was started");
+    const browser = await connect(parts.process, filesDirOf(folder));
+    return new Slot(number, place, parts, browser);
+  } catch (error) {
+    const words = parts.process?.lastWords.split("\n")[0];
+    await remove(parts);
+    throw new Error(words || messageOf(error), { cause: error });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function start(plan: SlotPlan, parts: Parts, place: number): Promise<void> {
+  const { fitness, cgroups } = plan;
+  const { folder } = parts;
+  const uid = fitness.isolation === "uid" ? FIRST_SLOT_UID + place : null;
+  await prepare(parts, uid);
+  if (cgroups) parts.cgroups = await cgroups.slot(basename(folder));
+  const flags = fastFlags(join(folder, "profile"), PROXY_PORT);
+  const sandbox = { programs: fitness.programs, folder, uid, cgroups: parts.cgroups };
+  parts.process = new SandboxedProcess(
+    await sandboxed(sandbox, [fitness.programs.chromium, ...flags]),
+  );
+}
+
+function filesDirOf(folder: string): string {
+  return join(folder, "files");
+}
+
+async function prepare({ folder, forwarder }: Parts, uid: number | null): Promise<void> {
+  const socket = join(folder, EGRESS_SOCKET);
+  await mkdir(filesDirOf(folder), { recursive: true });
+  await forwarder.listen(socket);
+  for (const path of [folder, filesDirOf(folder), socket]) {
+    await chmod(path, 0o700);
+    if (uid !== null) await chown(path, uid, uid);
+  }
+}
+
+async function connect(process: SandboxedProcess, filesDir: string): Promise<Browser> {
+  const pipe = new CdpPipe(process.toBrowser, process.fromBrowser);
+  let died = (): void => {};
+  const death = new Promise<void>((resolve) => (died = resolve));
+  const mux = new CdpMux(pipe, () => died());
+  void process.exited.then(() => died());
+  const wire = await withinLaunchTime(
+    attachWire(mux, filesDir),
+    death.then(() => Promise.reject(new Error("the browser ended while it started"))),
+  );
+  return { pipe, mux, wire, died: death };
+}
+
+async function withinLaunchTime<T>(ready: Promise<T>, failed: Promise<never>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error("the browser took too long to start")), LAUNCH_MS);
+  });
+  try {
+    return await Promise.race([ready, failed, late]);
+  } finally {
+    clearTimeout(timer);
+    // It fires when this browser ends one day; nobody listens then.
+    failed.catch(() => {});
+  }
+}
+
+async function remove({ process, forwarder, cgroups, folder }: Parts): Promise<void> {
+  await process?.kill();
+  await forwarder.close().catch(() => {});
+  await removeGroups(cgroups);
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+}

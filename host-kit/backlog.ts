@@ -1,0 +1,65 @@
+const CHECK_MS = 1_000;
+
+/** Above this much waiting for one client its source is stopped. */
+export const BACKLOG_BYTES = 64 * 1024 * 1024;
+/** How long a client may take nothing of it before it is given up. */
+export const STALL_MS = 10_000;
+
+export interface BacklogOptions {
+  /** Bytes given to the socket that its peer has not taken. */
+  waitingBytes: () => number;
+  /** Bytes that ever left the socket: tells a slow peer from one that stopped reading. */
+  sentBytes: () => number;
+  /** Above this the source shall stop until half of it is left. */
+  highBytes: number;
+  /** How long a peer may take nothing at all while the source is stopped. */
+  stallMs: number;
+  onHigh: () => void;
+  onLow: () => void;
+  onStalled: () => void;
+}
+
+/** Bounds what waits for one slow reader: stops its source while too much waits, gives it up when it stalls. */
+export class Backlog {
+  readonly #options: BacklogOptions;
+  #timer: NodeJS.Timeout | null = null;
+  #sent = 0;
+  #movedAt = 0;
+
+  constructor(options: BacklogOptions) {
+    this.#options = options;
+  }
+
+  /** To be called after every write and whenever the socket drained. */
+  check(): void {
+    const waiting = this.#options.waitingBytes();
+    if (!this.#timer && waiting > this.#options.highBytes) this.#stop();
+    else if (this.#timer && waiting <= this.#options.highBytes / 2) this.close();
+  }
+
+  /** Lets the source go on; the reader is served or gone. */
+  close(): void {
+    if (!this.#timer) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+    this.#options.onLow();
+  }
+
+  #stop(): void {
+    this.#sent = this.#options.sentBytes();
+    this.#movedAt = Date.now();
+    this.#timer = setInterval(() => this.#watch(), CHECK_MS);
+    this.#options.onHigh();
+  }
+
+  #watch(): void {
+    this.check();
+    const sent = this.#options.sentBytes();
+    if (sent !== this.#sent) this.#movedAt = Date.now();
+    this.#sent = sent;
+    if (this.#timer && Date.now() - this.#movedAt >= this.#options.stallMs) {
+      this.#options.onStalled();
+      this.close();
+    }
+  }
+}

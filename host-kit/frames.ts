@@ -1,0 +1,77 @@
+const CLOSE = 8;
+const LONGEST_REASON_BYTES = 123;
+
+/**
+ * Follows the frames of one direction of a WebSocket by their headers alone (RFC 6455, 5.2), so that
+ * a relay knows where a frame ends and whether a close frame went by, without holding a payload.
+ */
+export class FrameScanner {
+  /** Whether a close frame has begun in this direction. */
+  sawClose = false;
+  readonly #header = Buffer.alloc(14);
+  #headerBytes = 0;
+  #payloadLeft = 0;
+
+  /** Whether everything seen so far is whole frames. */
+  get isAtBoundary(): boolean {
+    return this.#headerBytes === 0 && this.#payloadLeft === 0;
+  }
+
+  /** Follows a chunk. Returns the first place in it where a frame ends, or -1. */
+  push(chunk: Buffer): number {
+    let at = 0;
+    let boundary = -1;
+    while (at < chunk.length) {
+      at = this.#payloadLeft > 0 ? this.#skip(chunk, at) : this.#readHeader(chunk, at);
+      if (boundary < 0 && this.isAtBoundary) boundary = at;
+    }
+    return boundary;
+  }
+
+  #skip(chunk: Buffer, at: number): number {
+    const step = Math.min(this.#payloadLeft, chunk.length - at);
+    this.#payloadLeft -= step;
+    return at + step;
+  }
+
+  #readHeader(chunk: Buffer, at: number): number {
+    this.#header[this.#headerBytes++] = chunk.readUInt8(at);
+    if (this.#headerBytes >= 2 && this.#headerBytes === this.#headerLength()) {
+      this.#payloadLeft = this.#payloadLength();
+      if ((this.#header.readUInt8(0) & 0x0f) === CLOSE) this.sawClose = true;
+      this.#headerBytes = 0;
+    }
+    return at + 1;
+  }
+
+  #headerLength(): number {
+    const second = this.#header.readUInt8(1);
+    const mask = second & 0x80 ? 4 : 0;
+    const short = second & 0x7f;
+    return 2 + mask + (short === 126 ? 2 : short === 127 ? 8 : 0);
+  }
+
+  #payloadLength(): number {
+    const short = this.#header.readUInt8(1) & 0x7f;
+    if (short < 126) return short;
+    return short === 126 ? this.#header.readUInt16BE(2) : Number(this.#header.readBigUInt64BE(2));
+  }
+}
+
+/** `reason` cut to what a close frame holds, at a whole character. */
+export function shortReason(reason: string): string {
+  let text = reason;
+  while (Buffer.byteLength(text) > LONGEST_REASON_BYTES) text = text.slice(0, -1);
+  return text;
+}
+
+/** A close frame as a server sends it: unmasked. */
+export function closeFrame(code: number, reason: string): Buffer {
+  const text = Buffer.from(shortReason(reason));
+  const frame = Buffer.alloc(4 + text.length);
+  frame.writeUInt8(0x80 | CLOSE, 0);
+  frame.writeUInt8(2 + text.length, 1);
+  frame.writeUInt16BE(code, 2);
+  text.copy(frame, 4);
+  return frame;
+}

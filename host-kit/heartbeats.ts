@@ -1,0 +1,123 @@
+import { type Heartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { type Log, messageOf } from "./log.ts";
+
+const ANSWER_MS = 5_000;
+const LAST_ANSWER_MS = 1_000;
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 2_000;
+
+export interface HeartbeatsOptions<Beat extends Heartbeat> {
+  gatewayUrl: string;
+  hostId: string;
+  hostToken: string;
+  log: Log;
+  /** How the host calls its gateway. */
+  call: typeof fetch;
+  /** What the host says of itself now, with a seq of its own. */
+  snapshot: () => Beat;
+  /** The gateway has taken this beat. */
+  onAnswer: (reply: HeartbeatReply, beat: Beat) => void;
+}
+
+/**
+ * Joins the fleet and stays in it: the first beat registers, then one every `pollMs` and one at once on
+ * any change. Never two under way, so that they arrive in order; changes meanwhile make one more.
+ */
+export class Heartbeats<Beat extends Heartbeat> {
+  /** When the gateway answered last, or when this began; milliseconds since the epoch. */
+  answeredAt = Date.now();
+  readonly #options: HeartbeatsOptions<Beat>;
+  #isDirty = true;
+  #isStopped = false;
+  #failures = 0;
+  readonly #stopping = new AbortController();
+  #wake: () => void = () => {};
+  #loop: Promise<void> | null = null;
+
+  constructor(options: HeartbeatsOptions<Beat>) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#loop ??= this.#run();
+  }
+
+  /** Something changed that the gateway shall know. */
+  touch(): void {
+    this.#isDirty = true;
+    // A gateway that is away is not asked more often because something changed here.
+    if (this.#failures === 0) this.#wake();
+  }
+
+  /** Sends a last beat, once, and beats no more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopping.abort();
+    this.#wake();
+    await this.#loop;
+    await this.#send(AbortSignal.timeout(LAST_ANSWER_MS)).catch(() => null);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      this.#isDirty = false;
+      const pauseMs = await this.#beat();
+      if (this.#failures > 0 || !this.#isDirty) await this.#sleep(pauseMs);
+    }
+  }
+
+  /** Beats once. Returns when to beat again. */
+  async #beat(): Promise<number> {
+    const { log } = this.#options;
+    try {
+      const timeout = AbortSignal.timeout(ANSWER_MS);
+      const { pollMs } = await this.#send(AbortSignal.any([timeout, this.#stopping.signal]));
+      if (this.#failures > 0) log.info({ failures: this.#failures }, "the gateway answers again");
+      this.#failures = 0;
+      return Math.min(pollMs, LIMITS.hostSilenceMs / 2);
+    } catch (error) {
+      if (this.#isStopped) return 0;
+      const reason = messageOf(error);
+      if (this.#failures === 0) log.warn({ reason }, "a heartbeat was not answered");
+      this.#failures += 1;
+      return retryMs(this.#failures, Math.random());
+    }
+  }
+
+  async #send(signal: AbortSignal): Promise<HeartbeatReply> {
+    const { gatewayUrl, hostId, hostToken, call, snapshot, onAnswer } = this.#options;
+    const beat = snapshot();
+    const response = await call(new URL(`/internal/hosts/${hostId}/heartbeat`, gatewayUrl), {
+      method: "POST",
+      headers: { authorization: `Bearer ${hostToken}`, "content-type": "application/json" },
+      body: JSON.stringify(beat),
+      signal,
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new Error(`status ${response.status}`);
+    }
+    const reply = HeartbeatReply.parse(await response.json());
+    this.answeredAt = Date.now();
+    onAnswer(reply, beat);
+    return reply;
+  }
+
+  #sleep(ms: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** Doubles from 100 ms to 2 s, with jitter: a gateway that restarts sees its hosts soon, not all at once. */
+export function retryMs(failures: number, random: number): number {
+  const full = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
+  return full * (0.5 + random / 2);
+}

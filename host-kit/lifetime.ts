@@ -1,0 +1,21 @@
+const STOP_MS = 8_000;
+
+/**
+ * Ends the process once when the supervisor goes (its IPC channel closes) or a signal asks for it.
+ * A second signal, or a stop that hangs, ends it at once: the browsers die with it.
+ */
+export function endWith(stop: (why: string) => Promise<void>): void {
+  let isStopping = false;
+  const end = (why: string): void => {
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    void stop(why).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.once("disconnect", () => isStopping || end("disconnect"));
+  process.on("SIGTERM", () => end("SIGTERM"));
+  process.on("SIGINT", () => end("SIGINT"));
+}

@@ -1,0 +1,176 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import WebSocket from "ws";
+import { missingBrowser } from "../support/needs.ts";
+import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
+import { browsersOf } from "./processes.ts";
+import { Rig } from "./rig.ts";
+
+describe.skipIf(await missingBrowser())("how sessions end", () => {
+  let rig: Rig;
+  let count = 0;
+  let id: string;
+
+  beforeAll(async () => {
+    rig = await Rig.start();
+  });
+  afterAll(() => rig.stop());
+  beforeEach(async () => {
+    count += 1;
+    id = `s${count}`;
+    return async () => void (await rig.delete(id));
+  });
+
+  /** A raw socket on /ws, past its upgrade. */
+  async function wireSocket(): Promise<WebSocket> {
+    const { url, headers } = await rig.socket("ws", id);
+    const socket = new WebSocket(url, { headers });
+    socket.on("error", () => {});
+    await new Promise((resolve) => socket.once("open", resolve));
+    return socket;
+  }
+
+  const closeOf = (socket: WebSocket) =>
+    new Promise<{ code: number; reason: string }>((resolve) => {
+      socket.once("close", (code, reason) => resolve({ code, reason: String(reason) }));
+    });
+
+  test("a killed browser is told at once, its sockets close, and the pool fills up again", async () => {
+    await rig.warm();
+    await rig.place(id);
+    const cdp = await RawCdp.open(rig, id);
+    const wire = await wireSocket();
+    const closed = closeOf(wire);
+    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 1);
+    // The older one is busy; the warm one must survive.
+    const [first] = browsersOf(rig.child.pid ?? 0);
+    if (first === undefined) throw new Error("no browser");
+    process.kill(first, "SIGKILL");
+    const report = await rig.gateway.report(id, (one) => one.ended !== undefined);
+    expect(report).toMatchObject({ ended: "browser_crashed", sockets: 0 });
+    const gone = { code: CLOSE_CODES.gone, reason: "The browser crashed." };
+    expect(await cdp.closed).toEqual(gone);
+    expect(await closed).toEqual(gone);
+    await rig.gateway.beat(({ kinds }) => kinds.fast?.idle === 1 && kinds.fast.busy === 0);
+    expect((await rig.put(id)).status).toBe(409);
+  });
+
+  test("a call that waits when the browser dies is rejected", async () => {
+    await rig.place(id);
+    const page = firstPage(await byWire(rig, id));
+    const waiting = page.evaluate("new Promise(() => {})").then(
+      () => "answered",
+      (error: Error) => error.message,
+    );
+    await rig.gateway.report(id, (report) => report.sockets === 1);
+    for (const pid of browsersOf(rig.child.pid ?? 0)) process.kill(pid, "SIGKILL");
+    expect(await waiting).toMatch(/closed|crashed|gone/);
+  });
+
+  test("an ended session is repeated until a heartbeat with it is answered", async () => {
+    rig.gateway.status = 503;
+    await rig.place(id, { expiresAt: Date.now() + 500 });
+    const from = rig.gateway.beats.length;
+    const has = (beat: { slots: { id: string; ended?: string }[] }): boolean =>
+      beat.slots.some((slot) => slot.id === id && slot.ended === "expired");
+    const first = await rig.gateway.beat(has, from);
+    const second = await rig.gateway.beat((beat) => beat.seq > first.seq, from);
+    expect(has(second)).toBe(true);
+    rig.gateway.status = 200;
+    await rig.gateway.beat((beat) => beat.seq > second.seq && !has(beat), from);
+  });
+
+  test("at the deadline the sockets close with its code and the session is gone", async () => {
+    await rig.place(id, { expiresAt: Date.now() + 1_500 });
+    const cdp = await RawCdp.open(rig, id);
+    const closed = closeOf(await wireSocket());
+    const late = { code: CLOSE_CODES.deadline, reason: expect.stringContaining("deadline") };
+    expect(await cdp.closed).toEqual(late);
+    expect(await closed).toEqual(late);
+    expect(await rig.gateway.report(id, (one) => one.ended !== undefined)).toMatchObject({
+      ended: "expired",
+    });
+    await expect(RawCdp.open(rig, id)).rejects.toThrow("404");
+  });
+
+  test("a close frame is clean and a cut is dropped, on both endpoints", async () => {
+    await rig.place(id);
+    const open = { ws: wireSocket, cdp: async () => (await RawCdp.open(rig, id)).socket };
+    for (const room of ["ws", "cdp"] as const)
+      for (const [how, end] of [
+        ["close", "clean"],
+        ["terminate", "dropped"],
+      ] as const) {
+        const socket = await open[room]();
+        await rig.gateway.report(id, (report) => report.sockets === 1);
+        socket[how]();
+        const report = await rig.gateway.report(id, (one) => one.sockets === 0);
+        expect([room, how, report.lastClose]).toEqual([room, how, end]);
+      }
+  });
+
+  test("Playwright and Puppeteer close cleanly", async () => {
+    await rig.place(id);
+    for (const open of [byWire, byPuppeteer]) {
+      const browser = await open(rig, id);
+      await rig.gateway.report(id, (report) => report.sockets === 1);
+      await browser.close();
+      const report = await rig.gateway.report(id, (one) => one.sockets === 0);
+      expect(report.lastClose).toBe("clean");
+    }
+  });
+
+  test("Browser.close ends the client's socket, not the browser", async () => {
+    await rig.place(id);
+    for (const method of ["Browser.close", "Browser.crash"]) {
+      const client = await RawCdp.open(rig, id);
+      expect(await client.call(method)).toEqual({ id: 1, result: {} });
+      expect((await client.closed).code).toBe(CLOSE_CODES.normal);
+    }
+    const report = await rig.gateway.report(id, (one) => one.sockets === 0);
+    expect(report.lastClose).toBe("clean");
+    const other = await RawCdp.open(rig, id);
+    expect(await other.call("Browser.crashGpuProcess")).toMatchObject({ error: { code: -32000 } });
+    expect((await other.call("Browser.getVersion")).result).toBeDefined();
+  });
+
+  test("Browser.close through a wire client's own CDP session is answered and harms nobody", async () => {
+    await rig.place(id);
+    const wire = await byWire(rig, id);
+    const session = await wire.newBrowserCDPSession();
+    await session.send("Browser.close");
+    expect(await firstPage(wire).evaluate("1 + 1")).toBe(2);
+  });
+
+  test("a session that the gateway wants ended closes its sockets and is reported no more", async () => {
+    await rig.place(id);
+    const cdp = await RawCdp.open(rig, id);
+    rig.gateway.end = [id];
+    await rig.place("other-1");
+    expect(await cdp.closed).toMatchObject({ code: CLOSE_CODES.gone });
+    await rig.gateway.beat((beat) => beat.slots.every((slot) => slot.id !== id));
+    await rig.delete("other-1");
+  });
+
+  test("a warm browser that dies is replaced, and no session ends", async () => {
+    await rig.place(id);
+    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 1);
+    const warm = browsersOf(rig.child.pid ?? 0).at(-1);
+    if (warm === undefined) throw new Error("no browser");
+    process.kill(warm, "SIGKILL");
+    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 0);
+    const beat = await rig.gateway.beat((one) => one.kinds.fast?.idle === 1);
+    expect(beat.slots).toEqual([expect.not.objectContaining({ ended: expect.anything() })]);
+  });
+
+  test("a renderer that crashes leaves the session alive", async () => {
+    await rig.place(id);
+    const wire = await byWire(rig, id);
+    const page = firstPage(wire);
+    const crashed = page.waitForEvent("crash");
+    await page.goto("chrome://crash").catch(() => {});
+    await crashed;
+    const next = await wire.contexts()[0]?.newPage();
+    expect(await next?.evaluate("1 + 1")).toBe(2);
+  });
+});

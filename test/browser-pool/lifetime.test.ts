@@ -1,0 +1,187 @@
+import { access, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { missingBrowser } from "../support/needs.ts";
+import { RawCdp, byWire } from "./clients.ts";
+import { below, processes } from "./processes.ts";
+import { Rig } from "./rig.ts";
+
+const SHORT_GRACE = fileURLToPath(new URL("short-grace.ts", import.meta.url));
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+describe.skipIf(await missingBrowser())("the life of a pool", () => {
+  let stateDir: string;
+
+  beforeEach(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "lifetime-"));
+    return () => rm(stateDir, { recursive: true, force: true });
+  });
+
+  /** A pool with a warm browser, a session and clients on it; and what it has on the machine. */
+  async function busyPool() {
+    const rig = await Rig.start({ stateDir });
+    await rig.place("s");
+    await rig.warm();
+    await Promise.all([byWire(rig, "s"), RawCdp.open(rig, "s")]);
+    const pids = below(rig.child.pid ?? 0).map((one) => one.pid);
+    const [folder] = new Set(
+      below(rig.child.pid ?? 0).flatMap(({ command }) => /\S*\/svc-\w{6}/.exec(command) ?? []),
+    );
+    if (!folder || pids.length < 10) throw new Error("no browsers");
+    return { rig, pids, folder };
+  }
+
+  const alive = (pids: number[]): number[] => {
+    const now = new Set(processes().map((one) => one.pid));
+    return pids.filter((pid) => now.has(pid));
+  };
+
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "%s ends every process and folder, with exit 0",
+    async (signal) => {
+      const { rig, pids, folder } = await busyPool();
+      expect(await rig.end(signal)).toBe(0);
+      expect(alive(pids)).toEqual([]);
+      expect(await exists(folder)).toBe(false);
+      // Its last heartbeat: what it held is gone, and it takes nothing any more.
+      expect(rig.gateway.last).toMatchObject({ slots: [], draining: true });
+      await rig.gateway.stop();
+    },
+  );
+
+  test("a pool whose supervisor goes away ends by itself", async () => {
+    const { rig, pids, folder } = await busyPool();
+    const ended = new Promise((resolve) => rig.child.once("exit", resolve));
+    rig.child.disconnect();
+    expect(await ended).toBe(0);
+    expect(alive(pids)).toEqual([]);
+    expect(await exists(folder)).toBe(false);
+    await rig.gateway.stop();
+  });
+
+  test("a killed pool leaves no process, and the next start leaves no folder of it", async () => {
+    const { rig, pids, folder } = await busyPool();
+    const { bootId } = await rig.gateway.beat(() => true);
+    await rig.end("SIGKILL");
+    await expect.poll(() => alive(pids), { timeout: 10_000 }).toEqual([]);
+    expect(await exists(folder)).toBe(true);
+    const next = await Rig.start({ stateDir });
+    expect(await exists(folder)).toBe(false);
+    expect((await next.gateway.beat(() => true)).bootId).not.toBe(bootId);
+    await next.warm();
+    await Promise.all([next.stop(), rig.gateway.stop()]);
+  });
+
+  test("what a killed pool has left is removed also when its state folder is gone", async () => {
+    const { rig, folder } = await busyPool();
+    await rig.end("SIGKILL");
+    await rig.stop();
+    const next = await Rig.start();
+    expect(await exists(folder)).toBe(false);
+    await next.stop();
+  });
+
+  test("a second pool on the same state folder leaves the first one alone", async () => {
+    const first = await Rig.start({ stateDir });
+    await first.warm();
+    const second = await Rig.start({ stateDir });
+    await second.warm();
+    await first.place("s");
+    const client = await RawCdp.open(first, "s");
+    expect((await client.call("Browser.getVersion")).result).toBeDefined();
+    await Promise.all([first.stop(), second.stop()]);
+  });
+
+  test("sessions leave nothing in the pool: no file, no descriptor, no cgroup", async () => {
+    const rig = await Rig.start({ stateDir });
+    const { pid = 0 } = rig.child;
+    const state = async () => {
+      await rig.gateway.beat(
+        ({ kinds }) => kinds.fast?.idle === 1 && kinds.fast.busy + kinds.fast.recycling === 0,
+      );
+      const [slot = ""] = below(pid).flatMap(({ command }) => /\S*\/svc-\w{6}/.exec(command) ?? []);
+      const cgroup = (await readFile(`/proc/${below(pid)[0]?.pid}/cgroup`, "utf8")).match(
+        /memory:(.*svc-pool[^/]*)/,
+      )?.[1];
+      return {
+        slots: (await readdir(slot)).length,
+        endpoints: (await readdir(join(slot, "wire"))).length,
+        descriptors: (await readdir(`/proc/${pid}/fd`)).length,
+        cgroups: cgroup
+          ? (await readdir(`/sys/fs/cgroup/memory${cgroup}`, { withFileTypes: true })).filter(
+              (entry) => entry.isDirectory(),
+            ).length
+          : 0,
+      };
+    };
+    const use = async (id: string): Promise<void> => {
+      await rig.place(id);
+      const wire = await byWire(rig, id);
+      const cdp = await RawCdp.open(rig, id);
+      await cdp.attach();
+      await wire.close();
+      cdp.socket.close();
+      await cdp.closed;
+      await rig.delete(id);
+    };
+    await use("first");
+    const before = await state();
+    for (let count = 0; count < 8; count += 1) await use(`s${count}`);
+    // Connections that are kept alive come and go by a few.
+    const after = await state();
+    expect(after).toEqual({ ...before, descriptors: expect.any(Number) });
+    expect(Math.abs(after.descriptors - before.descriptors)).toBeLessThan(4);
+    await rig.stop();
+  });
+
+  test("sessions of a gateway that stays silent are orphaned", async () => {
+    const rig = await Rig.start({ stateDir, main: SHORT_GRACE });
+    await rig.place("s");
+    const client = await RawCdp.open(rig, "s");
+    rig.gateway.status = 503;
+    expect(await client.closed).toMatchObject({
+      code: 4404,
+      reason: expect.stringContaining("gateway"),
+    });
+    rig.gateway.status = 200;
+    expect(await rig.gateway.report("s", (report) => report.ended !== undefined)).toMatchObject({
+      ended: "orphaned",
+    });
+    await rig.stop();
+  });
+});
+
+describe("a machine that cannot serve", () => {
+  const rigs: Rig[] = [];
+  afterEach(async () => void (await Promise.all(rigs.splice(0).map((rig) => rig.stop()))));
+
+  test("a missing browser turns the kind off with the fix, and nothing else", async () => {
+    const rig = await Rig.start({ env: { SVC_CHROMIUM: "/nonexistent/chromium" } });
+    rigs.push(rig);
+    const hint = expect.stringContaining("SVC_CHROMIUM");
+    expect(rig.ready.table[0]).toMatchObject({ what: "browsers (fast)", on: false, note: hint });
+    const beat = await rig.gateway.beat(() => true);
+    expect(beat).toMatchObject({ isolation: "none", memoryCap: false });
+    expect(beat.kinds.fast).toEqual({ idle: 0, busy: 0, recycling: 0, hint });
+    const refused = await rig.put("s");
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ hint });
+  });
+
+  test("a browser that never starts is told with its last words, and tried again", async () => {
+    const rig = await Rig.start({
+      env: { SVC_CHROMIUM: fileURLToPath(new URL("broken-browser.sh", import.meta.url)) },
+    });
+    rigs.push(rig);
+    const beat = await rig.gateway.beat(({ kinds }) => kinds.fast?.hint !== undefined);
+    expect(beat.kinds.fast?.hint).toContain("libmissing.so");
+    expect((await rig.put("s")).status).toBe(503);
+  });
+});
