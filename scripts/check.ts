@@ -8,7 +8,7 @@ const STEPS = [
   "tsc -p tsconfig.node.json",
   "oxfmt --check",
   "oxlint --type-aware",
-  // Generated files add their own step here: `node scripts/generate-<what>.ts --check`.
+  "node scripts/docs.ts --check",
 ];
 
 /** Runs one step to its end; what it says counts only when it fails. */

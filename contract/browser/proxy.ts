@@ -111,6 +111,25 @@ export const Proxy = z
       issues.addIssue({ code: "custom", path, message });
     }
     return OFF;
+  })
+  .meta({
+    description: "Managed proxy egress. Anything but off requires stealth.",
+    anyOf: [
+      { enum: ["off", "smart", ...PROXY_COUNTRIES] },
+      {
+        type: "object",
+        properties: {
+          country: { enum: PROXY_COUNTRIES },
+          tier: { enum: [...PROXY_TIERS, "isp"] },
+          session: { type: "string", pattern: "^[0-9A-Za-z-]{1,32}$" },
+          sessionDuration: { type: "number", minimum: 1, maximum: 30, default: stickyMinutes },
+          state: { type: "string" },
+          city: { type: "string" },
+          asn: { type: "string" },
+        },
+      },
+      { type: "null" },
+    ],
   });
 
 /** The `proxy` field of the 201: only when one was really applied. */

@@ -24,10 +24,12 @@ export const CloseReason = z.enum([
 export type CloseReason = z.infer<typeof CloseReason>;
 
 // Only a literal true opts in; everything else is the default (document 1, Session create request).
-const toggle = z
-  .unknown()
-  .optional()
-  .transform((value) => value === true);
+const toggle = (description: string) =>
+  z
+    .unknown()
+    .optional()
+    .transform((value) => value === true)
+    .meta({ type: "boolean", default: false, description });
 
 /** Seconds a leased session lives after its last renewal. */
 const idleSeconds = z.int().min(1).max(LIMITS.leaseIdleMaxSeconds);
@@ -37,14 +39,15 @@ const idleSeconds = z.int().min(1).max(LIMITS.leaseIdleMaxSeconds);
  * switches a toggle on. Source: document 1, Session create request.
  */
 export const CreateSession = z.object({
-  stealth: toggle,
-  recording: toggle,
-  captcha: toggle,
+  stealth: toggle("A stealth browser. Required for proxy, captcha and allowedDomains."),
+  recording: toggle("Record a replay of the session."),
+  captcha: toggle("Managed captcha solving. Requires stealth."),
   /** Null when absent, empty or no string. */
   profileId: z
     .unknown()
     .optional()
-    .transform((value) => (typeof value === "string" && value !== "" ? value : null)),
+    .transform((value) => (typeof value === "string" && value !== "" ? value : null))
+    .meta({ type: "string", description: "A stored profile to start with." }),
   proxy: Proxy,
   allowedDomains: AllowedDomains,
   /** An addition (decisions): disconnects do not end the session, a lease not renewed does. null = none. */

@@ -11,6 +11,7 @@ export interface Operation {
   method: Method;
   /** With `:name` parameters. A `:id` under /sessions is a signed session id. */
   path: `/${string}`;
+  /** One sentence. */
   summary: string;
   auth: Auth;
   /** Cap of its body; a longer one is 413 before it is read. */

@@ -38,3 +38,13 @@ test("every answer carries a request id", async () => {
   expect(new Set(ids).size).toBe(3);
   for (const id of ids) expect(id).toMatch(/^[0-9a-f-]{36}$/);
 });
+
+test.each([
+  ["/openapi.json", "application/json", '"openapi": "3.1.0"'],
+  ["/llms.txt", "text/plain", "POST /sessions"],
+])("%s is served without a key", async (path, type, text) => {
+  const response = await call(path);
+  expect(response.status).toBe(200);
+  expect(response.headers.get("content-type")).toContain(type);
+  expect(await response.text()).toContain(text);
+});

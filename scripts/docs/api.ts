@@ -1,0 +1,57 @@
+import { ERRORS } from "@svc/contract/errors.ts";
+import type { Operation } from "@svc/contract/operations/operation.ts";
+import { PUBLIC, statusesOf } from "./operations.ts";
+
+const HEAD = `# API
+
+Made from \`contract/operations/\` by \`npm run docs\`: do not edit. The same as OpenAPI 3.1: \`/openapi.json\`.
+
+Send \`Authorization: Bearer svc_live_…\`. Bodies are JSON. An error is \`{ error, code?, retryable?, … }\`; try again only
+when \`retryable\` is true or the status is 502, 503 or 504. An id of another org is the same 404 as one that never was.
+`;
+
+/** docs/API.md: every operation with what it takes and what it may answer. */
+export function apiDocument(): string {
+  const operations = PUBLIC.map(([, op]) => section(op)).join("\n");
+  return `${HEAD}\n${operations}\n${SOCKETS}\n${errorTable()}`;
+}
+
+function section(op: Operation): string {
+  const answers = statusesOf(op).map(([status, codes]) => `${status} ${codes.join(", ")}`);
+  const fields = op.request && "shape" in op.request ? Object.keys(Object(op.request.shape)) : [];
+  const lines = [
+    `## ${op.method} ${op.path}`,
+    "",
+    op.summary + (op.idempotent ? " Honours `Idempotency-Key`." : ""),
+    "",
+    ...(fields.length > 0 ? [`- Body: ${fields.map((name) => `\`${name}\``).join(", ")}`] : []),
+    `- Answers ${op.success.status}; or ${answers.join(" · ")}`,
+    `- Body cap ${op.bodyBytes.toLocaleString("en")} bytes; credential: ${CREDENTIAL[op.auth]}`,
+    "",
+  ];
+  return lines.join("\n");
+}
+
+const CREDENTIAL: Record<Operation["auth"], string> = {
+  key: "API key",
+  operator: "SVC_ADMIN_TOKEN",
+  host: "host token",
+  none: "none",
+};
+
+const SOCKETS = `## WebSockets
+
+| path | what | refusals, as plain text |
+|---|---|---|
+| \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 502 the pool failed |
+| \`/cdp/:sessionId\` | raw DevTools protocol | the same, without 428 |
+
+The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser.
+`;
+
+function errorTable(): string {
+  const rows = Object.entries(ERRORS).map(
+    ([code, { status, retryable }]) => `| \`${code}\` | ${status} | ${retryable ? "yes" : "no"} |`,
+  );
+  return ["## Codes", "", "| code | status | retry |", "|---|---|---|", ...rows, ""].join("\n");
+}

@@ -1,0 +1,68 @@
+import { ErrorBody, ERRORS, type ErrorCode } from "@svc/contract/errors.ts";
+import type { Operation } from "@svc/contract/operations/operation.ts";
+import * as z from "zod";
+import { PUBLIC, statusesOf } from "./operations.ts";
+
+type Json = Record<string, unknown>;
+
+const schemaOf = (schema: z.ZodType, io: "input" | "output"): Json => {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  return json;
+};
+const content = (schema: Json) => ({ content: { "application/json": { schema } } });
+
+/** The OpenAPI 3.1 document of every public operation. */
+export function openapi(): Json {
+  const paths: Record<string, Json> = {};
+  for (const [name, op] of PUBLIC) {
+    const path = op.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [op.method.toLowerCase()]: describe(name, op) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "svc", version: "1", description: "Browsers on demand.", license: LICENSE },
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "http", scheme: "bearer", description: "svc_live_<id>_<secret>" },
+        operator: { type: "http", scheme: "bearer", description: "SVC_ADMIN_TOKEN" },
+      },
+      schemas: { Error: schemaOf(ErrorBody, "output") },
+    },
+  };
+}
+
+const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
+
+function describe(operationId: string, op: Operation): Json {
+  const parameters = [...op.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  return {
+    operationId,
+    summary: op.summary,
+    ...(op.auth === "none" && { security: [] }),
+    ...(op.auth === "operator" && { security: [{ operator: [] }] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(op.request && { requestBody: content(schemaOf(op.request, "input")) }),
+    responses: { [op.success.status]: success(op), ...refusals(op) },
+  };
+}
+
+function success({ success: { body } }: Operation): Json {
+  return { description: "Success.", ...(body && content(schemaOf(body, "output"))) };
+}
+
+function refusals(op: Operation): Json {
+  const error = content({ $ref: "#/components/schemas/Error" });
+  return Object.fromEntries(
+    statusesOf(op).map(([status, codes]) => [status, { description: told(codes), ...error }]),
+  );
+}
+
+const told = (codes: ErrorCode[]): string =>
+  codes.map((code) => (ERRORS[code].retryable ? `${code} (retryable)` : code)).join(", ");

@@ -1,0 +1,22 @@
+import { OPERATIONS } from "@svc/contract/operations/index.ts";
+import { expect, test } from "vitest";
+import { apiDocument } from "../../scripts/docs/api.ts";
+import { openapi } from "../../scripts/docs/openapi.ts";
+
+test("every operation but the hosts' stands in the OpenAPI document under its own name, and no other", () => {
+  const described = Object.values(openapi()["paths"] as Record<string, Record<string, object>>)
+    .flatMap((path) => Object.values(path))
+    .map((operation) => ("operationId" in operation ? operation.operationId : null));
+  const expected = Object.entries(OPERATIONS).filter(([, op]) => op.auth !== "host");
+  expect(described).toHaveLength(expected.length);
+  expect(new Set(described)).toEqual(new Set(expected.map(([name]) => name)));
+});
+
+test("the API document names every route and every code it may answer", () => {
+  const text = apiDocument();
+  for (const op of Object.values(OPERATIONS)) {
+    const isShown = text.includes(`## ${op.method} ${op.path}\n`);
+    expect(isShown).toBe(op.auth !== "host");
+  }
+  expect(text).toContain("402 FeatureRequiresPlan");
+});
