@@ -1,3 +1,5 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { describe, expect, test } from "vitest";
@@ -80,4 +82,19 @@ test("a released session makes room at once", async () => {
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(429);
   await call(`/sessions/${sessionId}`, { method: "DELETE", bearer: key });
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
+});
+
+test("an org object that fails is 503 ConcurrencyCheckUnavailable, and nothing is placed", async () => {
+  const pool = await newPool();
+  const { key, orgId } = await newOrg();
+  await runInDurableObject(env.ORGS.getByName(orgId), (_object, state) => {
+    state.storage.sql.exec("DROP TABLE claims");
+  });
+  const response = await call("/sessions", { method: "POST", bearer: key });
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({
+    code: "ConcurrencyCheckUnavailable",
+    retryable: true,
+  });
+  expect((await pool.calls()).filter(({ org }) => org === orgId)).toEqual([]);
 });
