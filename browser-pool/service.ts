@@ -132,7 +132,8 @@ export class PoolService {
   }
 
   #launch(place: number, signal: AbortSignal): Promise<Slot> {
-    const { fitness, cgroups } = this.#machine;
+    const { fitness, memoryCap } = this.#machine;
+    const cgroups = memoryCap ? this.#machine.cgroups : null;
     if (!fitness) return Promise.reject(new Error("this machine serves no browsers"));
     this.#launches += 1;
     const plan = { fitness, cgroups, folder: this.#run.folder, allowance: this.#allowance };
