@@ -1,7 +1,9 @@
 import { ApiError } from "@svc/contract/errors.ts";
 
-/** Runs a query of D1 or R2; a failing or missing store is the control plane being unavailable, whatever it says. */
-export async function ask<T>(query: () => Promise<T>): Promise<T> {
+/** Runs a query of D1 or R2. A failing store is the control plane being unavailable, whatever it says. */
+export async function ask<T>(store: object | undefined, query: () => Promise<T>): Promise<T> {
+  if (!store)
+    throw new ApiError("ControlPlaneNotConfigured", "The control plane is not configured.");
   try {
     return await query();
   } catch (error) {

@@ -1,11 +1,13 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { ask } from "./database.ts";
 
+// As many as D1 binds in one statement.
 const batch = 100;
+const mostBatches = 100;
 
 /** Notes that no row names an object any more. */
 export async function discard(db: D1Database, key: string, now: number): Promise<void> {
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare("INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at) VALUES (?, ?)")
       .bind(key, now)
@@ -19,7 +21,17 @@ export async function reapDiscarded(
   objects: R2Bucket,
   now: number,
 ): Promise<number> {
-  const { results } = await ask(() =>
+  let reaped = 0;
+  for (let n = 0; n < mostBatches; n += 1) {
+    const some = await reapSome(db, objects, now);
+    reaped += some;
+    if (some < batch) break;
+  }
+  return reaped;
+}
+
+async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
+  const { results } = await ask(db, () =>
     db
       .prepare("SELECT object_key FROM discarded_objects WHERE discarded_at <= ? LIMIT ?")
       .bind(now - LIMITS.objectUrlMs, batch)
@@ -28,9 +40,9 @@ export async function reapDiscarded(
   const keys = results.map((row) => row.object_key);
   if (keys.length === 0) return 0;
   // The object first: a key that was forgotten before its object would stay for ever.
-  await ask(() => objects.delete(keys));
+  await ask(objects, () => objects.delete(keys));
   const marks = keys.map(() => "?").join(", ");
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare(`DELETE FROM discarded_objects WHERE object_key IN (${marks})`)
       .bind(...keys)

@@ -24,7 +24,7 @@ export async function createKey(
 ): Promise<KeyCreated | null> {
   const key = newApiKey();
   const hash = await sha256(key.secret);
-  const { meta } = await ask(() =>
+  const { meta } = await ask(db, () =>
     db
       .prepare(
         `INSERT INTO api_keys (id, org_id, name, secret_sha256, created_at)
@@ -38,7 +38,7 @@ export async function createKey(
 
 /** The keys of an org, newest first, without secrets. */
 export async function listKeys(db: D1Database, orgId: string): Promise<KeyRecord[]> {
-  const { results } = await ask(() =>
+  const { results } = await ask(db, () =>
     db
       .prepare(
         "SELECT id, name, created_at, revoked_at FROM api_keys WHERE org_id = ? ORDER BY created_at DESC, id",
@@ -56,7 +56,7 @@ export async function listKeys(db: D1Database, orgId: string): Promise<KeyRecord
 
 /** Revokes a key; false when there is none. Revoking twice keeps the first time. */
 export async function revokeKey(db: D1Database, keyId: string, now: number): Promise<boolean> {
-  const { meta } = await ask(() =>
+  const { meta } = await ask(db, () =>
     db
       .prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?")
       .bind(now, keyId)
@@ -67,7 +67,7 @@ export async function revokeKey(db: D1Database, keyId: string, now: number): Pro
 
 /** The holder of a key that is not revoked, or null. */
 export async function findKey(db: D1Database, keyId: string): Promise<KeyHolder | null> {
-  const row = await ask(() =>
+  const row = await ask(db, () =>
     db
       .prepare(
         `SELECT api_keys.secret_sha256, orgs.id, orgs.plan, orgs.overrides FROM api_keys

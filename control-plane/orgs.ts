@@ -37,7 +37,7 @@ const toOrg = (row: OrgRow): Org => ({
 export async function createOrg(db: D1Database, wanted: CreateOrg, now: number): Promise<Org> {
   const orgId = newOrgId();
   const { name, plan, overrides, creditCents } = wanted;
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare(
         "INSERT INTO orgs (id, name, plan, overrides, credit_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -49,7 +49,7 @@ export async function createOrg(db: D1Database, wanted: CreateOrg, now: number):
 }
 
 export async function findOrg(db: D1Database, orgId: string): Promise<Org | null> {
-  const row = await ask(() =>
+  const row = await ask(db, () =>
     db.prepare("SELECT * FROM orgs WHERE id = ?").bind(orgId).first<OrgRow>(),
   );
   return row && toOrg(row);
@@ -57,7 +57,7 @@ export async function findOrg(db: D1Database, orgId: string): Promise<Org | null
 
 /** All orgs, newest first. */
 export async function listOrgs(db: D1Database): Promise<Org[]> {
-  const { results } = await ask(() =>
+  const { results } = await ask(db, () =>
     db.prepare("SELECT * FROM orgs ORDER BY created_at DESC, id").all<OrgRow>(),
   );
   return results.map(toOrg);
@@ -78,7 +78,7 @@ export async function patchOrg(
   if (changes.length > 0) {
     const set = changes.map(([column]) => `${column} = ?`).join(", ");
     const values = changes.map(([, value]) => value);
-    await ask(() =>
+    await ask(db, () =>
       db
         .prepare(`UPDATE orgs SET ${set} WHERE id = ?`)
         .bind(...values, orgId)

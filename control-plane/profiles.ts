@@ -39,7 +39,7 @@ const locked = () =>
   new ApiError("ProfileLocked", "The profile is open in the editor. Close it and try again.");
 
 async function rowOf(db: D1Database, orgId: string, id: string): Promise<ProfileRow> {
-  const row = await ask(() =>
+  const row = await ask(db, () =>
     db
       .prepare("SELECT * FROM profiles WHERE id = ? AND org_id = ?")
       .bind(id, orgId)
@@ -60,7 +60,7 @@ export async function storedStateOf(
 
 /** The profiles of an org, newest first. */
 export async function listProfiles(db: D1Database, orgId: string): Promise<Profile[]> {
-  const { results } = await ask(() =>
+  const { results } = await ask(db, () =>
     db
       .prepare("SELECT * FROM profiles WHERE org_id = ? ORDER BY created_at DESC, id")
       .bind(orgId)
@@ -78,7 +78,7 @@ export async function createProfile(
 ): Promise<Profile> {
   const id = newProfileId();
   // One statement, so that neither the cap nor the name can be passed by two at once.
-  const { meta } = await ask(() =>
+  const { meta } = await ask(db, () =>
     db
       .prepare(
         `INSERT INTO profiles (id, org_id, name, created_at)
@@ -98,7 +98,7 @@ async function refusalOf(
   { orgId, plan, cap }: { orgId: string; plan: string; cap: number },
   name: string,
 ): Promise<ApiError> {
-  const taken = await ask(() =>
+  const taken = await ask(db, () =>
     db.prepare("SELECT 1 FROM profiles WHERE org_id = ? AND name = ?").bind(orgId, name).first(),
   );
   if (taken) return new ApiError("ValidationError", "name: is taken", { field: "name" });
@@ -106,22 +106,23 @@ async function refusalOf(
   return new ApiError("PlanLimitExceeded", text, { plan, cap });
 }
 
-/** Deletes a profile's row; its state is deleted later, by the scheduled job. */
+/** Deletes a profile's row; its state is deleted later, by the scheduled job. Both are noted in one go. */
 export async function deleteProfile(
   db: D1Database,
   orgId: string,
   id: string,
   now: number,
 ): Promise<void> {
-  const row = await rowOf(db, orgId, id);
-  const { meta } = await ask(() =>
-    db
-      .prepare("DELETE FROM profiles WHERE id = ? AND (editor_until IS NULL OR editor_until <= ?)")
-      .bind(id, now)
-      .run(),
+  const unlocked = `id = ?1 AND org_id = ?2 AND (editor_until IS NULL OR editor_until <= ?3)`;
+  const drop = `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
+    SELECT object_key, ?3 FROM profiles WHERE ${unlocked} AND object_key IS NOT NULL`;
+  const remove = `DELETE FROM profiles WHERE ${unlocked}`;
+  const [, removed] = await ask(db, () =>
+    db.batch([drop, remove].map((sql) => db.prepare(sql).bind(id, orgId, now))),
   );
-  if (meta.changes === 0) throw locked();
-  if (row.object_key) await discard(db, row.object_key, now);
+  if (removed?.meta.changes === 1) return;
+  await rowOf(db, orgId, id);
+  throw locked();
 }
 
 /**
@@ -143,7 +144,7 @@ export async function saveProfile(
   // Two savers of one version write two objects: the loser's is never named by a row.
   const key = `profiles/${orgId}/${id}/${version}-${randomText(8)}.json`;
   await discard(db, key, now);
-  await ask(() => objects.put(key, bytes));
+  await ask(objects, () => objects.put(key, bytes));
   const next = { ...row, version, object_key: key, size_bytes: bytes.length, saved_at: now };
   if (!(await advance(db, row, next))) {
     const text = "The profile was saved or opened meanwhile. Read it and save again.";
@@ -155,28 +156,23 @@ export async function saveProfile(
 const isLocked = ({ editor_until: until }: ProfileRow, now: number): boolean =>
   until !== null && until > now;
 
+const ADVANCE = `UPDATE profiles SET version = ?1, object_key = ?2, size_bytes = ?3, saved_at = ?4
+  WHERE id = ?5 AND version = ?6 AND (editor_until IS NULL OR editor_until <= ?4)`;
+const KEEP_NEW = `DELETE FROM discarded_objects WHERE object_key = ?1
+  AND EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`;
+const DROP_OLD = `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
+  SELECT ?1, ?2 WHERE ?1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`;
+
 /** Moves a row to its next version, and swaps which of the two objects is discarded; all or nothing. */
 async function advance(db: D1Database, row: ProfileRow, next: ProfileRow): Promise<boolean> {
   const { id, version, object_key: key, size_bytes: size, saved_at: now } = next;
-  const update = db
-    .prepare(
-      `UPDATE profiles SET version = ?1, object_key = ?2, size_bytes = ?3, saved_at = ?4
-       WHERE id = ?5 AND version = ?6 AND (editor_until IS NULL OR editor_until <= ?4)`,
-    )
-    .bind(version, key, size, now, id, row.version);
-  const keep = db
-    .prepare(
-      `DELETE FROM discarded_objects WHERE object_key = ?1
-       AND EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`,
-    )
-    .bind(key);
-  const drop = db
-    .prepare(
-      `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
-       SELECT ?1, ?2 WHERE ?1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`,
-    )
-    .bind(row.object_key, now);
-  const [updated] = await ask(() => db.batch([update, keep, drop]));
+  const [updated] = await ask(db, () =>
+    db.batch([
+      db.prepare(ADVANCE).bind(version, key, size, now, id, row.version),
+      db.prepare(KEEP_NEW).bind(key),
+      db.prepare(DROP_OLD).bind(row.object_key, now),
+    ]),
+  );
   return updated?.meta.changes === 1;
 }
 
@@ -188,7 +184,7 @@ export async function lockForEditor(
   now: number,
 ): Promise<void> {
   await rowOf(db, orgId, id);
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare("UPDATE profiles SET editor_until = ? WHERE id = ?")
       .bind(now + LIMITS.editorLeaseMs, id)
@@ -198,7 +194,7 @@ export async function lockForEditor(
 
 /** Gives the editor's lease back. */
 export async function unlockFromEditor(db: D1Database, orgId: string, id: string): Promise<void> {
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare("UPDATE profiles SET editor_until = NULL WHERE id = ? AND org_id = ?")
       .bind(id, orgId)

@@ -13,7 +13,7 @@ export async function noteRecording(
   now: number,
 ): Promise<void> {
   const { state, sizeBytes = null, events = null } = report;
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare(
         `INSERT INTO replays (session_id, org_id, state, size_bytes, events, updated_at)
@@ -33,7 +33,7 @@ export async function replayState(
   orgId: string,
   sessionId: string,
 ): Promise<RecordingReport["state"] | null> {
-  const row = await ask(() =>
+  const row = await ask(db, () =>
     db
       .prepare("SELECT state FROM replays WHERE session_id = ? AND org_id = ?")
       .bind(sessionId, orgId)

@@ -14,7 +14,7 @@ export interface UsageSegment {
 /** Writes a segment as it is now. Late and repeated writes agree: an end once written stays. */
 export async function writeSegment(db: D1Database, segment: UsageSegment): Promise<void> {
   const { id, orgId, kind, startedAt, endedAt } = segment;
-  await ask(() =>
+  await ask(db, () =>
     db
       .prepare(
         `INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at) VALUES (?, ?, ?, ?, ?)

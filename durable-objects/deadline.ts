@@ -12,12 +12,15 @@ export async function within<T>(ms: number, work: (signal: AbortSignal) => Promi
   }
 }
 
-/** Resolves when `event` does, or after `ms`. */
-export async function eventOrTimeout(event: Promise<void>, ms: number): Promise<void> {
+/** The result of work that cannot be aborted, or a rejection after `ms`. The work itself goes on. */
+export async function atMost<P>(ms: number, work: P): Promise<Awaited<P>> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
   });
-  await Promise.race([event, timeUp]);
-  clearTimeout(timer);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

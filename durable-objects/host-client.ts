@@ -45,7 +45,7 @@ export async function placeSlot(
 ): Promise<PlaceAnswer> {
   const init = { method: "PUT", body: JSON.stringify(body) };
   try {
-    return await within(body.acquireMs + LIMITS.poolUpgradeMs, async (signal) => {
+    return await within(body.acquireMs + LIMITS.hostAnswerMs, async (signal) => {
       const url = hostUrl(base, "slots", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
@@ -55,11 +55,21 @@ export async function placeSlot(
 }
 
 async function placeAnswer(response: Response): Promise<PlaceAnswer> {
+  const { status } = response;
   const text = await response.text();
-  if (response.status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
-  if (response.status === 409) return { type: "full" };
-  if (response.status === 503) return { type: "unable", hint: hintOf(text) };
-  return { type: "rejected", status: response.status, body: text };
+  if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
+  if (status === 409) return { type: "full" };
+  if (status === 503) return { type: "unable", hint: hintOf(text) };
+  return isForCustomer(status) ? { type: "rejected", status, body: text } : { type: "unreachable" };
+}
+
+/**
+ * Whether a refusal is about what the customer asked: any 4xx, and 502 for a profile that could not be
+ * loaded. Not what concerns gateway and host alone (a bearer, a path, a redirect, a fault of the host).
+ */
+function isForCustomer(status: number): boolean {
+  if ([401, 403, 404, 407].includes(status)) return false;
+  return status === 502 || (status >= 400 && status < 500);
 }
 
 function hintOf(text: string): string {
@@ -115,5 +125,6 @@ async function call(env: Env, url: URL, subject: Subject, init: RequestInit): Pr
     authorization: `Bearer ${await hostBearer(env, subject)}`,
     "content-type": "application/json",
   };
-  return fetch(url, { ...init, headers });
+  // Followed, a redirect would take the gateway, and its answer the customer, to wherever a host says.
+  return fetch(url, { ...init, headers, redirect: "manual" });
 }

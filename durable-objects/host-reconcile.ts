@@ -1,5 +1,22 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { Heartbeat, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+
+/** What a change of a host obliges its object to, in this order; each is repeated until done. */
+export type HostDuty = "unregister" | "register" | "hostAway" | "hostBack";
+
+/** What is kept of a host between heartbeats. Times are ms since the epoch. */
+export interface StoredHost {
+  hostId: string;
+  beat: Heartbeat;
+  seenAt: number;
+  away: boolean;
+  /** Earlier starts of this host: what they hold is nobody's. */
+  retired: string[];
+  /** When the fleet last took its record. */
+  registeredAt: number;
+  owed: HostDuty[];
+}
 
 /** A session the gateway has placed on a host, and what the host last said of it. */
 export interface Placed extends Record<string, SqlStorageValue> {
@@ -10,6 +27,43 @@ export interface Placed extends Record<string, SqlStorageValue> {
   reported: string | null;
 }
 
+/** The host after a heartbeat that counts. */
+export function afterBeat(
+  hostId: string,
+  beat: Heartbeat,
+  before: StoredHost | null,
+  now: number,
+): StoredHost {
+  const retired = before ? retiredBy(before, beat) : [];
+  const registeredAt = before?.registeredAt ?? 0;
+  const host = { hostId, beat, seenAt: now, away: false, retired, registeredAt };
+  const wasAway = before?.away ?? false;
+  const pending = before?.owed.filter((duty) => duty === "register" || duty === "hostBack") ?? [];
+  const fresh: HostDuty[] = [];
+  if (!before || wasAway || isNews(before, beat, now)) fresh.push("register");
+  if (wasAway) fresh.push("hostBack");
+  return { ...host, owed: [...new Set([...pending, ...fresh])] };
+}
+
+/** The host once it has been silent for too long. */
+export const afterSilence = (host: StoredHost): StoredHost => ({
+  ...host,
+  away: true,
+  owed: ["unregister", "hostAway"],
+});
+
+function retiredBy(before: StoredHost, beat: Heartbeat): string[] {
+  const isAnother = before.beat.bootId !== beat.bootId;
+  return [...before.retired, ...(isAnother ? [before.beat.bootId] : [])].slice(-10);
+}
+
+/** Whether the fleet should hear of it: something it knows has changed, or it has not heard for long. */
+function isNews(before: StoredHost, beat: Heartbeat, now: number): boolean {
+  if (now - before.registeredAt >= LIMITS.registerMs) return true;
+  const text = (of: Heartbeat) => JSON.stringify(recordOf("", of, 0));
+  return before.beat.bootId !== beat.bootId || text(before.beat) !== text(beat);
+}
+
 /** What was placed here and is not here any more: another start of the host, or a newer list without it. */
 export function missing(placed: Placed[], beat: Heartbeat): Placed[] {
   const held = new Set(beat.slots.map((slot) => slot.id));
@@ -18,11 +72,13 @@ export function missing(placed: Placed[], beat: Heartbeat): Placed[] {
   );
 }
 
-/** Whether a heartbeat says nothing new: an earlier start, or one that was overtaken or repeated. */
-export function isStale(host: { beat: Heartbeat; retired: string[] }, beat: Heartbeat): boolean {
-  if (host.retired.includes(beat.bootId)) return true;
-  return host.beat.bootId === beat.bootId && beat.seq <= host.beat.seq;
-}
+/** Whether a heartbeat comes from an earlier start of the host. */
+export const isRetired = (host: StoredHost, beat: Heartbeat): boolean =>
+  host.retired.includes(beat.bootId);
+
+/** Whether a heartbeat is a repeated one, or was overtaken by a newer one. */
+export const isOvertaken = (host: StoredHost, beat: Heartbeat): boolean =>
+  host.beat.bootId === beat.bootId && beat.seq <= host.beat.seq;
 
 /** The part of a report that a session must hear of when it changes. */
 export function signatureOf({ sockets, lastClose, ended }: SlotReport): string {
@@ -33,9 +89,4 @@ export function signatureOf({ sockets, lastClose, ended }: SlotReport): string {
 export function recordOf(hostId: string, beat: Heartbeat, seenAt: number): HostRecord {
   const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
   return { hostId, ...facts, draining, seenAt };
-}
-
-/** Whether the fleet would learn nothing: all but the time is the same. */
-export function sameRecord(left: HostRecord, right: HostRecord): boolean {
-  return JSON.stringify({ ...left, seenAt: 0 }) === JSON.stringify({ ...right, seenAt: 0 });
 }

@@ -9,31 +9,28 @@ import { arm } from "./alarms.ts";
 import { fleet } from "./fleet.ts";
 import { drainHost } from "./host-client.ts";
 import {
-  isStale,
+  afterBeat,
+  afterSilence,
+  type HostDuty,
+  isOvertaken,
+  isRetired,
   missing,
   type Placed,
   recordOf,
-  sameRecord,
   signatureOf,
+  type StoredHost,
 } from "./host-reconcile.ts";
 
-/** What is kept of a host between heartbeats. */
-interface StoredHost {
-  hostId: string;
-  beat: Heartbeat;
-  seenAt: number;
-  away: boolean;
-  /** Earlier starts of this host: a late heartbeat of theirs says nothing any more. */
-  retired: string[];
-}
-
 const KEY = "host";
+const retryMs = 1000;
 const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
   id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, seq INTEGER NOT NULL, reported TEXT)`;
 
 /** One host: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  /** Heartbeats are taken one after the other: an older one must not reach a session last. */
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -41,31 +38,24 @@ export class HostDO extends DurableObject<Env> {
   }
 
   /** Takes a heartbeat: tells every session what it means for it, answers what the host shall end. */
-  async heartbeat(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
-    const before = this.#load();
-    if (before && isStale(before, beat)) return { end: [], pollMs: LIMITS.heartbeatMs };
-    this.#note(hostId, beat, before);
-    await this.#register(before);
-    const source = { hostId, bootId: beat.bootId };
-    const placed = this.#placed();
-    await this.#tellLost(hostId, missing(placed, beat));
-    if (before?.away) await this.#tellAll(hostId, "hostBack");
-    const known = new Map(placed.map((row) => [row.id, row]));
-    const answers = await Promise.all(
-      beat.slots.map((slot) => this.#reconcile(source, slot, known.get(slot.id), beat.seq)),
-    );
-    return { end: answers.flatMap((id) => id ?? []), pollMs: LIMITS.heartbeatMs };
+  heartbeat(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
+    const taken = this.#queue.then(() => this.#take(hostId, beat));
+    this.#queue = taken.catch(() => undefined);
+    return taken;
   }
 
   /** A session says that it was placed here. Answers what is known of this start of the host by now. */
-  place(id: string, bootId: string, seq: number): "done" | "hostAway" | "hostLost" {
+  place(id: string, bootId: string, seq: number): HostVerdict {
     const host = this.#load();
-    if (!host) return "hostAway";
-    if (host.retired.includes(bootId)) return "hostLost";
+    if (!host) return { type: "hostAway", seenAt: Date.now() };
+    const { seenAt } = host;
+    if (host.retired.includes(bootId)) return { type: "hostLost", seenAt };
     const row: Placed = { id, boot_id: bootId, seq, reported: null };
-    if (host.beat.bootId === bootId && missing([row], host.beat).length > 0) return "hostLost";
+    if (host.beat.bootId === bootId && missing([row], host.beat).length > 0) {
+      return { type: "hostLost", seenAt };
+    }
     this.#sql.exec("INSERT OR IGNORE INTO placed VALUES (?, ?, ?, NULL)", id, bootId, seq);
-    return host.away ? "hostAway" : "done";
+    return host.away ? { type: "hostAway", seenAt } : { type: "done" };
   }
 
   /** A session ended. */
@@ -78,21 +68,36 @@ export class HostDO extends DurableObject<Env> {
     return this.#load()?.seenAt ?? null;
   }
 
-  /** Asks the host to take no new sessions. `unknown`: it never registered, or does not answer. */
-  async drain(): Promise<"draining" | "unknown"> {
+  /** Asks the host to take no new sessions. `unknown`: it never registered; `silent`: it does not answer. */
+  async drain(): Promise<"draining" | "unknown" | "silent"> {
     const host = this.#load();
     if (!host) return "unknown";
     const agreed = await drainHost(this.env, host.beat.url).catch(() => false);
-    return agreed ? "draining" : "unknown";
+    return agreed ? "draining" : "silent";
   }
 
   override async alarm(): Promise<void> {
     const host = this.#load();
-    if (!host || host.away) return;
-    if (Date.now() < host.seenAt + LIMITS.hostSilenceMs) return this.#arm(host);
-    this.#save({ ...host, away: true });
-    await fleet(this.env).remove(host.hostId);
-    await this.#tellAll(host.hostId, "hostAway");
+    if (host && !host.away && Date.now() >= host.seenAt + LIMITS.hostSilenceMs) {
+      this.#save(afterSilence(host));
+      // What it reports when it is back is news, whatever it said before.
+      this.#sql.exec("UPDATE placed SET reported = NULL");
+    }
+    await this.#settle();
+  }
+
+  async #take(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
+    const before = this.#load();
+    const pollMs = LIMITS.heartbeatMs;
+    // An earlier start of this host is still running somewhere: nothing it holds is anybody's.
+    if (before && isRetired(before, beat)) return { end: beat.slots.map(({ id }) => id), pollMs };
+    if (before && isOvertaken(before, beat)) return { end: [], pollMs };
+    const host = afterBeat(hostId, beat, before, Date.now());
+    this.#save(host);
+    await this.#settle();
+    const placed = this.#placed();
+    await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
+    return { end: await this.#reconcileAll(hostId, beat, placed), pollMs };
   }
 
   #load(): StoredHost | null {
@@ -107,28 +112,50 @@ export class HostDO extends DurableObject<Env> {
     return this.#sql.exec<Placed>("SELECT * FROM placed").toArray();
   }
 
-  #note(hostId: string, beat: Heartbeat, before: StoredHost | null): void {
-    const restarted = before && before.beat.bootId !== beat.bootId;
-    const retired = [...(before?.retired ?? []), ...(restarted ? [before.beat.bootId] : [])];
-    const seenAt = Date.now();
-    this.#save({ hostId, beat, seenAt, away: false, retired: retired.slice(-10) });
-  }
-
-  /** Writes the host into the fleet when what the fleet knows of it has changed. */
-  async #register(before: StoredHost | null): Promise<void> {
+  /** Does what is owed; what fails is kept, and the alarm tries again. */
+  async #settle(): Promise<void> {
+    for (const duty of this.#load()?.owed ?? []) {
+      try {
+        await this.#do(duty);
+        this.#done(duty);
+      } catch (error) {
+        log("host_duty_failed", error);
+      }
+    }
     const host = this.#load();
     if (!host) return;
-    await this.#arm(host);
-    const record = recordOf(host.hostId, host.beat, host.seenAt);
-    const old = before && recordOf(before.hostId, before.beat, before.seenAt);
-    if (!old || before.away || !sameRecord(old, record)) await fleet(this.env).put(record);
+    await arm(this.ctx.storage, {
+      silence: host.away ? null : host.seenAt + LIMITS.hostSilenceMs,
+      retry: host.owed.length > 0 ? Date.now() + retryMs : null,
+    });
   }
 
-  async #arm({ seenAt }: StoredHost): Promise<void> {
-    // Left alone while one is pending: the alarm looks at the time of the last heartbeat itself.
-    if ((await this.ctx.storage.getAlarm()) === null) {
-      await arm(this.ctx.storage, { silence: seenAt + LIMITS.hostSilenceMs });
-    }
+  async #do(duty: HostDuty): Promise<void> {
+    const host = this.#load();
+    if (!host) return;
+    const { hostId, beat, seenAt } = host;
+    if (duty === "register") await fleet(this.env).put(recordOf(hostId, beat, seenAt));
+    else if (duty === "unregister") await fleet(this.env).remove(hostId);
+    else await this.#tellAll(host, duty);
+  }
+
+  #done(duty: HostDuty): void {
+    const host = this.#load();
+    if (!host) return;
+    const registeredAt = duty === "register" ? Date.now() : host.registeredAt;
+    this.#save({ ...host, registeredAt, owed: host.owed.filter((other) => other !== duty) });
+  }
+
+  async #reconcileAll(hostId: string, beat: Heartbeat, placed: Placed[]): Promise<string[]> {
+    const source = { hostId, bootId: beat.bootId };
+    const known = new Map(placed.map((row) => [row.id, row]));
+    const answers = await Promise.allSettled(
+      beat.slots.map((slot) => this.#reconcile(source, slot, known.get(slot.id), beat.seq)),
+    );
+    const failed = answers.find((answer) => answer.status === "rejected");
+    // The host repeats what it said, an end with its reason above all, until it was heard.
+    if (failed) throw failed.reason;
+    return answers.flatMap((answer) => (answer.status === "fulfilled" && answer.value) || []);
   }
 
   async #reconcile(
@@ -139,46 +166,43 @@ export class HostDO extends DurableObject<Env> {
   ): Promise<string | null> {
     const reported = signatureOf(slot);
     if (row?.boot_id === source.bootId && row.reported === reported) return null;
-    try {
-      const answer = await this.env.SESSIONS.getByName(slot.id).report(source, slot);
-      if (answer === "wait") return null;
-      if (answer === "end") {
-        this.forget(slot.id);
-        return slot.id;
-      }
-      const sql = "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?)";
-      this.#sql.exec(sql, slot.id, source.bootId, row?.seq ?? seq, reported);
-    } catch (error) {
-      log("report_failed", error);
+    const answer = await this.env.SESSIONS.getByName(slot.id).report(source, slot);
+    if (answer === "wait") return null;
+    if (answer === "end") {
+      this.forget(slot.id);
+      return slot.id;
     }
+    const sql = "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?)";
+    this.#sql.exec(sql, slot.id, source.bootId, row?.seq ?? seq, reported);
     return null;
   }
 
-  async #tellLost(hostId: string, rows: Placed[]): Promise<void> {
-    for (const row of rows) {
-      if (await this.#tell(hostId, row, "hostLost")) this.forget(row.id);
-    }
+  async #tellLost({ hostId }: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
+    await Promise.all(
+      rows.map(async (row) => {
+        await this.#tell(hostId, row, { type: "hostLost", seenAt });
+        this.forget(row.id);
+      }),
+    );
   }
 
-  async #tellAll(hostId: string, type: "hostAway" | "hostBack"): Promise<void> {
-    await Promise.all(this.#placed().map((row) => this.#tell(hostId, row, type)));
+  async #tellAll({ hostId, seenAt }: StoredHost, type: "hostAway" | "hostBack"): Promise<void> {
+    const news = { type, seenAt };
+    await Promise.all(this.#placed().map((row) => this.#tell(hostId, row, news)));
   }
 
-  async #tell(
-    hostId: string,
-    row: Placed,
-    type: "hostAway" | "hostBack" | "hostLost",
-  ): Promise<boolean> {
-    try {
-      const source = { hostId, bootId: row.boot_id };
-      await this.env.SESSIONS.getByName(row.id).hostChanged(source, type);
-      return true;
-    } catch (error) {
-      log("tell_failed", error);
-      return false;
-    }
+  async #tell(hostId: string, row: Placed, news: HostNews): Promise<void> {
+    const source = { hostId, bootId: row.boot_id };
+    await this.env.SESSIONS.getByName(row.id).hostChanged(source, news);
   }
 }
+
+/** What a session hears of its host, and when the host was last heard. */
+export interface HostNews {
+  type: "hostAway" | "hostBack" | "hostLost";
+  seenAt: number;
+}
+export type HostVerdict = { type: "done" } | { type: "hostAway" | "hostLost"; seenAt: number };
 
 function log(event: string, error: unknown): void {
   console.error(JSON.stringify({ level: "error", event, error: String(error) }));

@@ -1,6 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
-import { eventOrTimeout } from "./deadline.ts";
+import { atMost } from "./deadline.ts";
 
 /** An answer as it was given: replayed to the byte. */
 export interface RememberedAnswer {
@@ -11,59 +11,74 @@ export interface RememberedAnswer {
 
 /** `run`: the caller shall do it and call `finish`. `reused`: the key stands for another request. */
 export type IdempotencyVerdict =
-  | { type: "run" }
+  | { type: "run"; runId: string }
   | { type: "reused" }
   | { type: "replay"; answer: RememberedAnswer };
 
-interface Remembered {
-  fingerprint: string;
-  answer: RememberedAnswer;
-}
+/** What is kept of a key. A run that nobody finished is void at `until`. */
+type Kept =
+  | { type: "running"; fingerprint: string; runId: string; until: number }
+  | { type: "remembered"; fingerprint: string; answer: RememberedAnswer };
 
-const KEY = "remembered";
+const KEY = "kept";
 
 /** One (org, Idempotency-Key): runs a request once, lets its repeats wait, and replays a success for 24 h. */
 export class IdempotencyDO extends DurableObject<Env> {
-  #running: { fingerprint: string; until: number; done: Promise<void>; end: () => void } | null =
-    null;
+  readonly #waiting = new Set<() => void>();
 
   /** What the holder of a request shall do. Waits while the same request runs. */
   async begin(fingerprint: string): Promise<IdempotencyVerdict> {
     for (;;) {
-      const remembered = this.ctx.storage.kv.get<Remembered>(KEY);
-      if (remembered) return verdictOn(remembered, fingerprint);
-      const running = this.#running;
-      const left = running ? running.until - Date.now() : 0;
-      if (!running || left <= 0) {
-        this.#run(fingerprint);
-        return { type: "run" };
-      }
-      if (running.fingerprint !== fingerprint) return { type: "reused" };
-      await eventOrTimeout(running.done, left);
+      const kept = this.#load();
+      if (!kept) return { type: "run", runId: await this.#run(fingerprint) };
+      if (kept.fingerprint !== fingerprint) return { type: "reused" };
+      if (kept.type === "remembered") return { type: "replay", answer: kept.answer };
+      await this.#finished(kept.until - Date.now());
     }
   }
 
   /** Ends a run: a success is remembered, a failure (null) is not, and the first waiting repeat runs. */
-  async finish(fingerprint: string, answer: RememberedAnswer | null): Promise<void> {
-    if (answer) {
-      this.ctx.storage.kv.put<Remembered>(KEY, { fingerprint, answer });
-      await this.ctx.storage.setAlarm(Date.now() + LIMITS.idempotencyMs);
-    }
-    this.#running?.end();
-    this.#running = null;
+  async finish(runId: string, answer: RememberedAnswer | null): Promise<void> {
+    const kept = this.#load();
+    if (kept?.type !== "running" || kept.runId !== runId) return;
+    if (answer) await this.#remember(kept.fingerprint, answer);
+    else await this.#forget();
+    for (const wake of this.#waiting) wake();
   }
 
   override async alarm(): Promise<void> {
     await this.ctx.storage.deleteAll();
   }
 
-  #run(fingerprint: string): void {
-    let end = (): void => undefined;
-    const done = new Promise<void>((resolve) => (end = resolve));
-    this.#running = { fingerprint, until: Date.now() + LIMITS.idempotentRunMs, done, end };
+  #load(): Kept | null {
+    const kept = this.ctx.storage.kv.get<Kept>(KEY) ?? null;
+    return kept?.type === "running" && kept.until <= Date.now() ? null : kept;
   }
-}
 
-function verdictOn({ fingerprint, answer }: Remembered, asked: string): IdempotencyVerdict {
-  return fingerprint === asked ? { type: "replay", answer } : { type: "reused" };
+  /** Stored before the request runs: the object may be evicted while it does. */
+  async #run(fingerprint: string): Promise<string> {
+    const runId = crypto.randomUUID();
+    const until = Date.now() + LIMITS.idempotentRunMs;
+    this.ctx.storage.kv.put<Kept>(KEY, { type: "running", fingerprint, runId, until });
+    await this.ctx.storage.setAlarm(until);
+    return runId;
+  }
+
+  async #remember(fingerprint: string, answer: RememberedAnswer): Promise<void> {
+    this.ctx.storage.kv.put<Kept>(KEY, { type: "remembered", fingerprint, answer });
+    await this.ctx.storage.setAlarm(Date.now() + LIMITS.idempotencyMs);
+  }
+
+  async #forget(): Promise<void> {
+    this.ctx.storage.kv.delete(KEY);
+    await this.ctx.storage.deleteAlarm();
+  }
+
+  async #finished(ms: number): Promise<void> {
+    let wake = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (wake = resolve));
+    this.#waiting.add(wake);
+    await atMost(Math.max(ms, 1), finished).catch(() => undefined);
+    this.#waiting.delete(wake);
+  }
 }

@@ -52,6 +52,13 @@ interface Row extends Record<string, SqlStorageValue> {
   ended_at: number | null;
 }
 
+const FILTERS = {
+  all: "TRUE",
+  live: "ended_at IS NULL",
+  released: "status = 'released'",
+  expired: "status = 'expired'",
+};
+
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS claims (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
@@ -77,6 +84,7 @@ export class OrgDO extends DurableObject<Env> {
     const now = Date.now();
     this.#sql.exec("DELETE FROM claims WHERE lapses_at < ? AND ended_at IS NULL", now);
     this.#sql.exec("DELETE FROM claims WHERE ended_at < ?", now - LIMITS.endedListedMs);
+    this.#endOverdue(now);
     const live = this.#sql
       .exec<{ id: string }>("SELECT id FROM claims WHERE kind = ? AND ended_at IS NULL", claim.kind)
       .toArray();
@@ -94,6 +102,15 @@ export class OrgDO extends DurableObject<Env> {
       claim.lapsesAt,
     );
     return { reserved: true };
+  }
+
+  /** The backstop of every other rule: nothing holds a slot long after its deadline. */
+  #endOverdue(now: number): void {
+    this.#sql.exec(
+      `UPDATE claims SET status = 'expired', close_reason = 'expired', ended_at = expires_at
+       WHERE ended_at IS NULL AND lapses_at IS NULL AND expires_at < ?`,
+      now - LIMITS.overdueMs,
+    );
   }
 
   /** Keeps a reservation for the life of its session; false when it has lapsed meanwhile. */
@@ -125,9 +142,8 @@ export class OrgDO extends DurableObject<Env> {
     const rows = this.#sql
       .exec<Row>(
         `SELECT * FROM claims WHERE kind = 'browser' AND (?1 IS NULL OR n < ?1)
-         AND (?2 IS NULL OR coalesce(status, 'live') = ?2) ORDER BY n DESC LIMIT ?3`,
+         AND ${FILTERS[status ?? "all"]} ORDER BY n DESC LIMIT ?2`,
         before,
-        status,
         limit + 1,
       )
       .toArray();

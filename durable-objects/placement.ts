@@ -1,7 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
-import { fleet } from "./fleet.ts";
+import { registeredHosts } from "./fleet.ts";
 import { placeSlot } from "./host-client.ts";
 
 /** A session looking for a host. Times are ms since the epoch. */
@@ -46,9 +46,11 @@ export async function findSlot(env: Env, seeker: Seeker): Promise<Placement> {
     if (round.type !== "none") return round;
     hint = round.hint;
     if (!round.waited) await scheduler.wait(Math.min(pauseMs, left(seeker)));
-  } while (left(seeker) > 0 && seeker.isWanted());
+  } while (goesOn(seeker));
   return { type: "timeout", hint };
 }
+
+const goesOn = (seeker: Seeker): boolean => left(seeker) > 0 && seeker.isWanted();
 
 type Round =
   | Exclude<Placement, { type: "timeout" }>
@@ -56,7 +58,8 @@ type Round =
 
 async function tryOnce(env: Env, seeker: Seeker, pools: Pool[]): Promise<Round> {
   let hint = pools.length === 0 ? noPool(seeker.kind) : "Every slot is in use. Release a session.";
-  for (const pool of pools) {
+  for (const [at, pool] of pools.entries()) {
+    if (at > 0 && !goesOn(seeker)) break;
     const acquireMs = pool.idle > 0 ? 0 : Math.min(pollMs, left(seeker));
     const answer = await offer(env, seeker, pool, acquireMs);
     switch (answer.type) {
@@ -107,7 +110,8 @@ interface Pool {
 
 /** Pools that serve a kind and take sessions, the emptiest first. */
 async function poolsFor(env: Env, kind: BrowserKind): Promise<Pool[]> {
-  const hosts = await fleet(env).list();
+  // Without the registry there is nobody to ask: the next round tries again.
+  const hosts = await registeredHosts(env).catch(() => []);
   return hosts
     .flatMap((host) => poolOf(host, kind))
     .toSorted((left, right) => right.idle - left.idle);

@@ -22,7 +22,7 @@ export async function relay(request: Request, target: URL, bearer: string): Prom
   }
   try {
     return await within(LIMITS.poolUpgradeMs, async (signal) => {
-      const upstream = await fetch(target, { headers, signal });
+      const upstream = await fetch(target, { headers, signal, redirect: "manual" });
       return upstream.status === 101 ? upstream : refusedBy(upstream);
     });
   } catch {

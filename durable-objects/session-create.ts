@@ -1,7 +1,7 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { endSlot } from "./host-client.ts";
+import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
 import { findSlot, type Place, type Placement } from "./placement.ts";
 import type { StoredSession } from "./session-duties.ts";
@@ -34,6 +34,8 @@ export interface SessionDesk {
   begin(session: StoredSession): void;
   read(): StoredSession | null;
   apply(event: SessionEvent, place?: Place): StoredSession | null;
+  /** Ends a slot that was found in vain, without keeping the customer waiting. */
+  giveBack(place: Place): void;
 }
 
 /**
@@ -82,7 +84,7 @@ async function reserve(
   const claim = { id, kind: "browser", cap, browserKind, createdAt, expiresAt, lapsesAt } as const;
   let answer: Reserved;
   try {
-    answer = await env.ORGS.getByName(org).reserve(claim);
+    answer = await atMost(LIMITS.objectCallMs, env.ORGS.getByName(org).reserve(claim));
   } catch {
     const text = "The concurrency of the org could not be checked. Try again.";
     return refusal("ConcurrencyCheckUnavailable", text);
@@ -100,16 +102,18 @@ async function conclude(
   place: Place,
 ): Promise<CreateAnswer | Refusal> {
   const { id, org, leaseIdleMs } = order;
-  const confirmed = await env.ORGS.getByName(org)
-    .confirm(id)
-    .catch(() => false);
   const expiresAt = order.createdAt + order.lifetimeMs;
+  const confirming = env.ORGS.getByName(org).confirm(id);
+  const confirmed = await atMost(LIMITS.objectCallMs, confirming).catch(() => null);
   const session = confirmed ? desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place) : null;
   if (session?.state.status === "active") return { created: { expiresAt } };
-  await endSlot(env, place.url, { org, id }).catch(() => undefined);
-  if (confirmed) return refusal("AcquireTimeout", "The session was released while it was created.");
-  const text = "The concurrency of the org could not be confirmed. Try again.";
-  return refusal("ConcurrencyCheckUnavailable", text);
+  desk.giveBack(place);
+  if (confirmed === null) {
+    const text = "The concurrency of the org could not be confirmed. Try again.";
+    return refusal("ConcurrencyCheckUnavailable", text);
+  }
+  const hint = "It was released while it was created, or its create took too long.";
+  return refusal("AcquireTimeout", "The session is not wanted any more.", { hint });
 }
 
 function giveUp(placement: Exclude<Placement, { type: "placed" }>): CreateAnswer | Refusal {

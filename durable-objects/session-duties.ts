@@ -1,5 +1,6 @@
 import { writeSegment } from "../control-plane/usage.ts";
 import { endSlot } from "./host-client.ts";
+import type { HostVerdict } from "./host.ts";
 import type { Place } from "./placement.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { Duty, SessionState } from "./states/session.ts";
@@ -22,22 +23,24 @@ export interface StoredSession {
 }
 
 /** What a duty found out about the session's host, if anything. */
-export type DutyOutcome = "done" | "hostAway" | "hostLost";
+export type DutyOutcome = HostVerdict;
+
+const DONE: DutyOutcome = { type: "done" };
 
 /** Does one duty, from the session as it is now; so that doing it late or twice does no harm. */
 export async function perform(env: Env, session: StoredSession, duty: Duty): Promise<DutyOutcome> {
   switch (duty) {
     case "reservation":
       await settleReservation(env, session);
-      return "done";
+      return DONE;
     case "usage":
       await settleUsage(env, session);
-      return "done";
+      return DONE;
     case "host":
       return settleHost(env, session);
     case "slot":
       if (session.place) await endSlot(env, session.place.url, session);
-      return "done";
+      return DONE;
   }
 }
 
@@ -62,16 +65,21 @@ async function settleReservation(env: Env, { id, org, state }: StoredSession): P
 
 async function settleUsage(env: Env, session: StoredSession): Promise<void> {
   const { id, org: orgId, createdAt: startedAt, state } = session;
-  const endedAt = "endedAt" in state ? state.endedAt : null;
+  const endedAt = usageEnd(state);
   await writeSegment(env.DB, { id, orgId, kind: "browser", startedAt, endedAt });
+}
+
+function usageEnd(state: SessionState): number | null {
+  if (state.status === "released") return state.usedUntil;
+  return state.status === "expired" ? state.endedAt : null;
 }
 
 /** The host's object keeps what is placed on it: told here of the beginning and the end. */
 async function settleHost(env: Env, session: StoredSession): Promise<DutyOutcome> {
   const { id, place, state } = session;
-  if (!place) return "done";
+  if (!place) return DONE;
   const host = env.HOSTS.getByName(place.hostId);
   if (state.status === "active") return host.place(id, place.bootId, place.seq);
   await host.forget(id);
-  return "done";
+  return DONE;
 }

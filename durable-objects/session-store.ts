@@ -1,3 +1,4 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { arm } from "./alarms.ts";
 import type { Place } from "./placement.ts";
 import type { StoredSession } from "./session-duties.ts";
@@ -34,7 +35,9 @@ export class SessionStore {
     const fresh = duties(before.state, state);
     const lasting = fresh.filter((duty) => duty !== "slot");
     const owed = [...new Set([...before.owed, ...lasting])];
-    const session = { ...before, state, owed, place: place ?? before.place };
+    // In the same write as the change: an object that dies before it does its duty is woken to do it.
+    const retryAt = lasting.length > 0 ? now + retryMs : before.retryAt;
+    const session = { ...before, state, owed, retryAt, place: place ?? before.place };
     const changed = state !== before.state;
     if (changed) this.save(session);
     return { session, fresh, changed };
@@ -59,12 +62,25 @@ export class SessionStore {
     const session = this.load();
     if (!session) return;
     const retry = session.owed.length > 0 ? session.retryAt : null;
-    await arm(this.#storage, { ...timers(session.state), retry });
+    await arm(this.#storage, { ...timers(session.state), retry, erase: eraseAt(session) });
   }
 
-  /** Forgets a session that never was. */
+  /** Whether nothing needs the record any more. */
+  isDue(now: number): boolean {
+    const session = this.load();
+    return session !== null && now >= (eraseAt(session) ?? Infinity);
+  }
+
+  /** Forgets the session: one that never was, or one that ended so long ago that no list names it. */
   async erase(): Promise<void> {
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }
+}
+
+/** When the record may go; null while something is owed or the session lives. */
+function eraseAt({ state, owed }: StoredSession): number | null {
+  if (owed.length > 0) return null;
+  if (state.status === "failed") return 0;
+  return "endedAt" in state ? state.endedAt + LIMITS.endedListedMs : null;
 }

@@ -1,14 +1,16 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { SessionClaims } from "@svc/contract/tokens.ts";
 import type { StoredSession } from "./session-duties.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
 export interface SessionView {
   id: string;
   org: string;
-  kind: BrowserKind;
+  /** null when nothing is kept of it. */
+  kind: BrowserKind | null;
   createdAt: number;
-  expiresAt: number;
+  expiresAt: number | null;
   /** `creating`: no slot yet; `away`: its pool is not registered. */
   status: "creating" | "active" | "away" | "released" | "expired";
   closeReason: CloseReason | null;
@@ -37,6 +39,17 @@ export function viewOf({
       return { ...known, status: "expired", closeReason: "expired" };
   }
 }
+
+/** A session that nothing is kept of: it ended long ago, or its create failed. Its id says the rest. */
+export const endedView = (id: string, { org, issuedAt }: SessionClaims): SessionView => ({
+  id,
+  org,
+  kind: null,
+  createdAt: issuedAt,
+  expiresAt: null,
+  status: "released",
+  closeReason: null,
+});
 
 /** Which start of which host speaks. */
 export interface HostSource {

@@ -1,5 +1,4 @@
-import type { PlanName } from "@svc/contract/plans.ts";
-import type { Plan } from "@svc/contract/plans.ts";
+import type { Plan, PlanName } from "@svc/contract/plans.ts";
 import type { Context } from "hono";
 
 /** Who calls: the org of a verified key. */
@@ -20,4 +19,7 @@ export interface AppEnv {
 }
 
 export type AppContext = Context<AppEnv>;
+/** Scheme, host and port under which the caller reached the service. */
+export const baseUrlOf = (c: AppContext): string => new URL(c.req.url).origin;
+
 export type Handler = (c: AppContext) => Promise<Response>;

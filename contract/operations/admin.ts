@@ -81,6 +81,6 @@ export const ADMIN = {
     path: "/admin/hosts/:hostId/drain",
     summary: "Let a host take no new sessions; the rest ends by itself.",
     success: { status: 202, body: null },
-    errors: ["NotFound"],
+    errors: ["NotFound", "PoolUnreachable"],
   },
 } as const satisfies Record<string, Operation>;

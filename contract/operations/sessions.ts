@@ -34,7 +34,9 @@ export const SESSIONS = {
       "ConcurrencyLimitExceeded",
       "ConcurrencyCheckUnavailable",
       "AcquireTimeout",
+      "WireVersionMismatch",
       "NotConfigured",
+      "ObjectUnavailable",
     ],
   },
   listSessions: {
@@ -44,7 +46,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     success: { status: 200, body: SessionList },
-    errors: [],
+    errors: ["ObjectUnavailable"],
   },
   getSession: {
     method: "GET",
@@ -53,7 +55,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     success: { status: 200, body: SessionRecord },
-    errors: ["InvalidSessionId"],
+    errors: ["InvalidSessionId", "ObjectUnavailable"],
   },
   releaseSession: {
     method: "DELETE",
@@ -62,7 +64,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     success: { status: 204, body: null },
-    errors: ["InvalidSessionId"],
+    errors: ["InvalidSessionId", "ObjectUnavailable"],
   },
   renewLease: {
     method: "POST",

@@ -7,7 +7,7 @@ import { isSameSecret } from "@svc/contract/tokens.ts";
 import type { MiddlewareHandler } from "hono";
 import { findKey, type KeyHolder } from "../../control-plane/keys.ts";
 import type { AppContext, AppEnv } from "../context.ts";
-import { recallKey, rememberKey } from "./key-cache.ts";
+import { isKnownUnknown, recallKey, rememberKey, rememberUnknown } from "./key-cache.ts";
 
 const unauthorized = (): ApiError => new ApiError("Unauthorized", "Unauthorized");
 
@@ -19,10 +19,11 @@ function bearerOf(c: AppContext): string | null {
 async function lookUp(env: Env, keyId: string): Promise<KeyHolder | null> {
   const now = Date.now();
   const known = recallKey(keyId, now);
-  if (known) return known;
+  if (known || isKnownUnknown(keyId, now)) return known;
   try {
     const holder = await findKey(env.DB, keyId);
     if (holder) rememberKey(holder, now);
+    else rememberUnknown(keyId, now);
     return holder;
   } catch (error) {
     // Never a false 401: the key may be good.
@@ -49,6 +50,7 @@ const checkOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 const checkHost: MiddlewareHandler<AppEnv> = async (c, next) => {
+  if (!c.env.SVC_HOST_TOKEN) throw new ApiError("NotConfigured", "Set SVC_HOST_TOKEN.");
   if (!(await isSameSecret(bearerOf(c) ?? "", c.env.SVC_HOST_TOKEN))) throw unauthorized();
   await next();
 };

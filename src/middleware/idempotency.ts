@@ -17,12 +17,15 @@ export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
     const verdict = await object.begin(fingerprint);
     if (verdict.type === "reused") throw reused();
     if (verdict.type === "replay") return replay(verdict.answer);
-    // Hono turns a throw of the handler into c.res before this goes on.
-    await next();
-    const work = remembered(c).then((answer) => object.finish(fingerprint, answer));
-    // Remembered even when the client has gone meanwhile: that is what it will ask for again.
-    c.executionCtx.waitUntil(work);
-    await work;
+    const run = async (): Promise<void> => {
+      // Hono turns a throw of the handler into c.res before this goes on.
+      await next();
+      await object.finish(verdict.runId, await remembered(c));
+    };
+    const running = run();
+    // Run to its end even when the client has gone meanwhile: that is what it will ask for again.
+    c.executionCtx.waitUntil(running);
+    await running;
   };
 }
 

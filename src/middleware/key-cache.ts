@@ -6,12 +6,16 @@ const capacity = 10_000;
 /** The one thing a Worker keeps: keys that were verified within the last 60 s, per isolate. */
 const verified = new Map<string, { holder: KeyHolder; until: number }>();
 
+/** Keys revoked here within the last 60 s. */
+const revoked = new Map<string, number>();
+
 export function recallKey(keyId: string, now: number): KeyHolder | null {
   const entry = verified.get(keyId);
   return entry && now < entry.until ? entry.holder : null;
 }
 
 export function rememberKey(holder: KeyHolder, now: number): void {
+  if (now < (revoked.get(holder.keyId) ?? 0)) return;
   // Insertion order is age: the oldest go first.
   verified.delete(holder.keyId);
   for (const oldest of verified.keys()) {
@@ -21,9 +25,23 @@ export function rememberKey(holder: KeyHolder, now: number): void {
   verified.set(holder.keyId, { holder, until: now + LIMITS.bearerCacheMs });
 }
 
+const unknown = new Map<string, number>();
+
+/** Whether a key was looked for in vain a moment ago: a guesser does not reach the database each time. */
+export function isKnownUnknown(keyId: string, now: number): boolean {
+  return now < (unknown.get(keyId) ?? 0);
+}
+
+export function rememberUnknown(keyId: string, now: number): void {
+  if (unknown.size >= capacity) unknown.clear();
+  unknown.set(keyId, now + LIMITS.unknownKeyMs);
+}
+
 /** Makes a revoked key fail at once on this replica. */
 export function forgetKey(keyId: string): void {
   verified.delete(keyId);
+  // A look-up that was under way must not bring it back.
+  revoked.set(keyId, Date.now() + LIMITS.bearerCacheMs);
 }
 
 /** Makes a changed plan count at once on this replica. */

@@ -27,5 +27,9 @@ async function upgrade(c: AppContext): Promise<Response> {
     return refuse(401, "The URL is older than 90 minutes. Create a new session.");
   }
   if (!c.req.header("sec-websocket-key")) return refuse(400, "Sec-WebSocket-Key is missing.");
-  return c.env.SESSIONS.getByName(id).fetch(c.req.raw);
+  try {
+    return await c.env.SESSIONS.getByName(id).fetch(c.req.raw);
+  } catch {
+    return refuse(502, "A part of the service is restarting. Try again.");
+  }
 }

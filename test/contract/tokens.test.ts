@@ -58,6 +58,12 @@ test("a host bearer works until it expires", async () => {
   expect(await readHostBearer("l", bearer, 999)).toBeNull();
 });
 
+test("an empty or unset secret is like no other, not even like itself", async () => {
+  expect(await isSameSecret("", "")).toBe(false);
+  expect(await isSameSecret("", undefined)).toBe(false);
+  expect(await isSameSecret("a", undefined)).toBe(false);
+});
+
 test("secrets are compared whole", async () => {
   expect(await isSameSecret("abc", "abc")).toBe(true);
   for (const other of ["", "ab", "abcd", "abd"])

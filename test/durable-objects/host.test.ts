@@ -54,19 +54,6 @@ describe("a heartbeat", () => {
     expect(await view(id)).toMatchObject({ status: "released", closeReason: "pool_lost" });
   });
 
-  test("of an earlier start, come late, says nothing any more", async () => {
-    const { pool, id } = await placed();
-    const earlier = { ...(await pool.heartbeat()), bootId: "earlier-start", seq: 1 };
-    await pool.post({ ...earlier, slots: [] });
-    const second = await newPool();
-    expect(second.hostId).not.toBe(pool.hostId);
-    // The host goes on under its own start; the earlier one is retired by it.
-    await pool.beat({ slots: [slotOf(id)] });
-    await pool.post({ ...earlier, seq: 9, slots: [slotOf(id)] });
-    const [record] = (await fleet(env).list()).filter(({ hostId }) => hostId === pool.hostId);
-    expect(record?.url).toBe(pool.url);
-  });
-
   test("with a session of nobody is told to end it", async () => {
     const { pool, id } = await placed();
     const reply = await pool.beat({ slots: [slotOf(id), slotOf("stranger")] });

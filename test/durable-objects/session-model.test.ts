@@ -29,14 +29,15 @@ function anyEvent(random: Random, now: number): SessionEvent {
     () => ({ type: "sockets", open: 2, lastClose: "clean" }),
     () => ({ type: "sockets", open: 0, lastClose: pick(random, ["clean", "dropped", undefined]) }),
     () => ({ type: "sockets", open: 0, lastClose: pick(random, ["clean", "dropped", undefined]) }),
-    () => ({ type: "hostAway" }),
+    () => ({ type: "hostAway", seenAt: now }),
+    () => ({ type: "attached" }),
     () => ({ type: "hostBack" }),
     () => ({ type: "hostBack" }),
     () => ({ type: "tick" }),
     () => (random() < 0.2 ? { type: "leaseRenewed", idleMs: 60_000 } : { type: "tick" }),
     () => (random() < 0.1 ? { type: "release" } : { type: "tick" }),
     () => (random() < 0.1 ? { type: "createFailed" } : { type: "tick" }),
-    () => (random() < 0.1 ? { type: "hostLost" } : { type: "tick" }),
+    () => (random() < 0.1 ? { type: "hostLost", seenAt: now } : { type: "tick" }),
     () =>
       random() < 0.1
         ? { type: "hostEnded", reason: pick(random, ["browser_crashed", "expired", "orphaned"]) }
@@ -103,6 +104,9 @@ test(
       for (let n = 0; n < 8; n += 1) {
         const stub = env.SESSIONS.getByName(id);
         const event = anyEvent(random, Date.now());
+        // A host that reports a session is back.
+        const isReport = event.type === "sockets" || event.type === "hostEnded";
+        if (isReport) model.tell({ type: "hostBack" }, Date.now());
         model.tell(event, Date.now());
         if (event.type === "sockets") {
           const { open: sockets, lastClose } = event;
@@ -114,7 +118,7 @@ test(
           event.type === "hostBack" ||
           event.type === "hostLost"
         ) {
-          await stub.hostChanged(source, event.type);
+          await stub.hostChanged(source, { type: event.type, seenAt: Date.now() });
         } else if (event.type === "release") await stub.release();
         else if (event.type === "leaseRenewed") await stub.renewLease(event.idleMs);
         if (random() < 0.5) await evictDurableObject(stub);

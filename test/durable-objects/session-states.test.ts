@@ -20,7 +20,7 @@ const active: Active = {
 };
 const attached: Active = { ...active, detached: null };
 const creating: SessionState = { status: "creating", giveUpAt: 1000 };
-const released: SessionState = { status: "released", reason: "released", endedAt: 5 };
+const released: SessionState = { status: "released", reason: "released", endedAt: 5, usedUntil: 5 };
 const expired: SessionState = { status: "expired", endedAt: 5 };
 const failed: SessionState = { status: "failed" };
 
@@ -38,8 +38,8 @@ describe("from creating", () => {
       { ...active, expiresAt: 900, detached: { how: "never", since: 10 } },
     ],
     [{ type: "createFailed" }, failed],
-    [{ type: "release" }, { status: "released", reason: "released", endedAt: 10 }],
-    [{ type: "hostAway" }, creating],
+    [{ type: "release" }, { status: "released", reason: "released", endedAt: 10, usedUntil: 10 }],
+    [{ type: "hostAway", seenAt: 1 }, creating],
     [opened, creating],
   ])("%o", (event, after) => expect(step(creating, event, 10)).toEqual(after));
 
@@ -53,11 +53,15 @@ describe("from creating", () => {
 
 describe("what ends an active session", () => {
   test.each<[string, SessionEvent, SessionState]>([
-    ["a release", { type: "release" }, { status: "released", reason: "released", endedAt: 10 }],
+    [
+      "a release",
+      { type: "release" },
+      { status: "released", reason: "released", endedAt: 10, usedUntil: 10 },
+    ],
     [
       "a crash",
       { type: "hostEnded", reason: "browser_crashed" },
-      { status: "released", reason: "browser_crashed", endedAt: 10 },
+      { status: "released", reason: "browser_crashed", endedAt: 10, usedUntil: 10 },
     ],
     [
       "the host's own deadline",
@@ -67,12 +71,12 @@ describe("what ends an active session", () => {
     [
       "the host's own grace",
       { type: "hostEnded", reason: "orphaned" },
-      { status: "released", reason: "orphaned", endedAt: 10 },
+      { status: "released", reason: "orphaned", endedAt: 10, usedUntil: 10 },
     ],
     [
       "a host back without it",
-      { type: "hostLost" },
-      { status: "released", reason: "pool_lost", endedAt: 10 },
+      { type: "hostLost", seenAt: 4 },
+      { status: "released", reason: "pool_lost", endedAt: 10, usedUntil: 4 },
     ],
   ])("%s", (_name, event, after) => expect(step(attached, event, 10)).toEqual(after));
 
@@ -90,6 +94,7 @@ describe("what ends an active session", () => {
       status: "released",
       reason: "client_disconnected",
       endedAt: 2100,
+      usedUntil: 2100,
     });
   });
 
@@ -99,16 +104,21 @@ describe("what ends an active session", () => {
   ])("%s, after the orphan grace", (_name, state) => {
     expect(step(state, { type: "tick" }, GRACE - 1)).toEqual(state);
     expect(step(state, opened, GRACE - 1)).toMatchObject({ status: "active", detached: null });
-    const reason = { status: "released", reason: "orphaned", endedAt: GRACE };
+    const reason = { status: "released", reason: "orphaned", endedAt: GRACE, usedUntil: GRACE };
     expect(step(state, { type: "tick" }, GRACE)).toEqual(reason);
   });
 
   test("a pool that stays away for the grace", () => {
-    const away = step(attached, { type: "hostAway" }, 50);
+    const away = step(attached, { type: "hostAway", seenAt: 50 }, 65);
     expect(away).toEqual({ ...attached, awaySince: 50 });
-    expect(step(away, { type: "hostAway" }, 900)).toEqual(away);
+    expect(step(away, { type: "hostAway", seenAt: 880 }, 900)).toEqual(away);
     expect(step(away, { type: "hostBack" }, 900)).toEqual(attached);
-    const lost = { status: "released", reason: "pool_lost", endedAt: 50 + GRACE };
+    const lost = {
+      status: "released",
+      reason: "pool_lost",
+      endedAt: 50 + GRACE,
+      usedUntil: 50,
+    };
     expect(step(away, { type: "hostBack" }, 50 + GRACE)).toEqual(lost);
   });
 });
@@ -126,12 +136,12 @@ describe("a lease", () => {
   test("ends it when it is not renewed", () => {
     const renewed = step(leased, { type: "leaseRenewed", idleMs: 1000 }, 599);
     expect(step(renewed, { type: "tick" }, 1598)).toEqual(renewed);
-    const ended = { status: "released", reason: "lease_ended", endedAt: 1599 };
+    const ended = { status: "released", reason: "lease_ended", endedAt: 1599, usedUntil: 1599 };
     expect(step(renewed, { type: "leaseRenewed", idleMs: 1000 }, 1599)).toEqual(ended);
   });
 
   test("runs on while the pool is away", () => {
-    const away = step(leased, { type: "hostAway" }, 10);
+    const away = step(leased, { type: "hostAway", seenAt: 10 }, 25);
     expect(timers(away)).toEqual({ expire: 1e9, lease: 600, poolLost: 10 + GRACE });
   });
 });
@@ -142,13 +152,13 @@ test("a repeated report of a closed socket does not push the grace ahead", () =>
 });
 
 test("a client that was gone has its time to return anew when the pool is back", () => {
-  const away = step(step(attached, closed("clean"), 100), { type: "hostAway" }, 200);
+  const away = step(step(attached, closed("clean"), 100), { type: "hostAway", seenAt: 200 }, 215);
   const back = step(away, { type: "hostBack" }, 60_000);
   expect(timers(back)).toEqual({ expire: 1e9, linger: 60_000 + LIMITS.lingerMs });
 });
 
 test("a pool's absence stops the client's timers: nobody sees the client", () => {
-  const away = step(step(attached, closed("clean"), 100), { type: "hostAway" }, 200);
+  const away = step(step(attached, closed("clean"), 100), { type: "hostAway", seenAt: 200 }, 215);
   expect(timers(away)).toEqual({ expire: 1e9, poolLost: 200 + GRACE });
 });
 
@@ -156,7 +166,7 @@ test.each([released, expired, failed])("%o is terminal", (state) => {
   const events: SessionEvent[] = [
     { type: "placed", expiresAt: 1, leaseIdleMs: 5 },
     { type: "release" },
-    { type: "hostLost" },
+    { type: "hostLost", seenAt: 4 },
     { type: "hostBack" },
     { type: "hostEnded", reason: "browser_crashed" },
     opened,

@@ -171,7 +171,7 @@ describe("a create that fails", () => {
     await vi.waitFor(async () => expect(await lines()).toHaveLength(1));
     const stub = env.SESSIONS.getByName((await lines())[0]?.id ?? "");
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
-    expect((await create).status).toBe(500);
+    expect((await create).status).toBe(503);
     await vi.waitFor(async () => expect(await lines()).toEqual([]), {
       timeout: 12_000,
       interval: 250,

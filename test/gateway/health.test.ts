@@ -25,6 +25,24 @@ test("the counts are those of the registered pools", async () => {
   expect(health.fast).toEqual({ idle: 2, busy: 1, recycling: 3, pools: 1 });
 });
 
+test("a draining pool has no idle slots, and a kind with nothing but a hint is no pool", () => {
+  const host: HostRecord = {
+    hostId: "a",
+    type: "pool",
+    url: "http://a",
+    versions: {},
+    draining: true,
+    kinds: {
+      fast: { idle: 3, busy: 1, recycling: 0 },
+      stealth: { idle: 0, busy: 0, recycling: 0, hint: "no Xvfb" },
+    },
+    seenAt: 0,
+  };
+  const health = healthOf([host]);
+  expect(health).toMatchObject({ idle: 0, busy: 1, saturated: true });
+  expect([health.fast.pools, health.stealth.pools]).toEqual([1, 0]);
+});
+
 test("saturated is true exactly when nothing is idle over both kinds", () => {
   const host = (fast: number, stealth: number): HostRecord => ({
     hostId: "a",

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { call, newOrg, newPool } from "../support/worker-gateway.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
@@ -35,6 +35,35 @@ describe("Idempotency-Key on POST /sessions", async () => {
     expect(new Set(bodies).size).toBe(1);
     const replayed = answers.filter(({ headers }) => headers.has("idempotent-replayed"));
     expect(replayed).toHaveLength(7);
+  });
+
+  test("a repeat waits although the object was evicted while the first one ran", async () => {
+    await pool.steer({ put: "full" });
+    const first = create("h");
+    const object = env.IDEMPOTENCY.getByName(`${orgId} h`);
+    const isRunning = () =>
+      runInDurableObject(object, (_object, state) => state.storage.kv.get("kept") !== undefined);
+    await vi.waitFor(async () => expect(await isRunning()).toBe(true));
+    await evictDurableObject(object);
+    const second = create("h");
+    await pool.steer({ put: "ok" });
+    const answers = await Promise.all([first, second]);
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    expect(new Set(bodies).size).toBe(1);
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+  });
+
+  test("a run that nobody finished is void after its time, and one that comes late changes nothing", async () => {
+    const object = env.IDEMPOTENCY.getByName(`${orgId} i`);
+    const begun = await object.begin("f");
+    await runDurableObjectAlarm(object);
+    const again = await object.begin("f");
+    expect([begun.type, again.type]).toEqual(["run", "run"]);
+    if (begun.type !== "run" || again.type !== "run") throw new Error("no run");
+    const answer = { status: 201, contentType: "text/plain", body: "late" };
+    await object.finish(begun.runId, answer);
+    await object.finish(again.runId, { ...answer, body: "right" });
+    expect(await object.begin("f")).toMatchObject({ type: "replay", answer: { body: "right" } });
   });
 
   test("the order of keys does not matter, another body is 409", async () => {

@@ -10,7 +10,9 @@ import * as z from "zod";
 /** How a fake pool answers. */
 export const FakePoolMode = z.object({
   /** `full`: 409 at once; `unable`: 503 with a hint; `hang`: never. */
-  put: z.enum(["ok", "full", "unable", "hang", "wire", "refuse"]).default("ok"),
+  put: z
+    .enum(["ok", "full", "unable", "hang", "wire", "unauthorized", "fault", "redirect", "odd"])
+    .default("ok"),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
 });
@@ -28,7 +30,10 @@ const PUT_ANSWERS = {
   full: { status: 409, body: '{"error":"full"}' },
   unable: { status: 503, body: '{"error":"no","hint":"Install Chromium."}' },
   wire: { status: 428, body: "Playwright 1.10 is not served.\n" },
-  refuse: { status: 403, body: "not json at all" },
+  unauthorized: { status: 401, body: "clock skew" },
+  fault: { status: 500, body: "a bug" },
+  redirect: { status: 302, body: "" },
+  odd: { status: 200, body: "{}" },
 };
 
 /** Speaks the pool's side of the host protocol over real sockets, with no browser behind it. */
@@ -81,6 +86,8 @@ export class FakePool {
     PlaceSlot.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
+    // Followed, this would lead back here, to an answer that places the session.
+    if (put === "redirect") response.setHeader("location", "/control");
     if (put !== "ok") return send(response, PUT_ANSWERS[put].status, PUT_ANSWERS[put].body);
     this.seq += 1;
     const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq };

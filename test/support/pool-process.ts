@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { permissionFlags } from "../../browser-pool/permissions.ts";
 import type { TestGateway } from "./gateway.ts";
 import { descendants } from "./process-tree.ts";
 
@@ -17,7 +18,7 @@ export class PoolProcess {
     this.hostId = hostId;
     this.#stateDir = stateDir;
     this.#env = env;
-    this.#child = start(env);
+    this.#child = start(stateDir, env);
   }
 
   static async start(gateway: TestGateway, env: Record<string, string>): Promise<PoolProcess> {
@@ -48,7 +49,7 @@ export class PoolProcess {
 
   /** Another start of the same host. */
   async restart(): Promise<void> {
-    this.#child = start(this.#env);
+    this.#child = start(this.#stateDir, this.#env);
     await this.ready();
   }
 
@@ -65,9 +66,13 @@ export class PoolProcess {
   }
 }
 
-function start(env: NodeJS.ProcessEnv): ChildProcess {
-  return spawn(process.execPath, ["browser-pool/main.ts"], {
-    env,
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+function start(stateDir: string, env: NodeJS.ProcessEnv): ChildProcess {
+  return spawn(
+    process.execPath,
+    [...permissionFlags(stateDir, env["TMPDIR"]), "browser-pool/main.ts"],
+    {
+      env,
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    },
+  );
 }

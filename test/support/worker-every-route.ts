@@ -80,8 +80,6 @@ function hidesOtherOrgs(op: Operation, goodBody: unknown): void {
       foreign.slice(0, -1),
       `${foreign}.${foreign}`,
       foreign,
-      // Signed by us for this org, but never created.
-      await mint("signing", orgId),
     ];
     for (const id of ids) {
       const init = op.request ? json(goodBody, op.method) : { method: op.method };

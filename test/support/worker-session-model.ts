@@ -78,7 +78,8 @@ export class SessionModel {
     if (event.type === "hostEnded" && event.reason === "expired") {
       this.#end = { at: now, status: "expired", reason: null };
     }
-    if (event.type === "hostAway") this.#awayAt ??= now;
+    if (event.type === "hostAway") this.#awayAt ??= event.seenAt;
+    if (event.type === "attached") this.#left = null;
     if (event.type === "hostBack") this.#comeBack(now);
     if (event.type === "leaseRenewed") this.#leaseEnd = now + event.idleMs;
     if (event.type === "sockets") this.#sockets(event.open, event.lastClose, now);

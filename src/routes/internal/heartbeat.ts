@@ -2,6 +2,7 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { Heartbeat, HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import { parseBody } from "../../body.ts";
 import type { Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
 
 export const heartbeat: Handler = async (c) => {
   const hostId = HostId.safeParse(c.req.param("hostId"));
@@ -10,5 +11,5 @@ export const heartbeat: Handler = async (c) => {
     throw new ApiError("ValidationError", text, { field: "hostId" });
   }
   const beat = await parseBody(c, Heartbeat);
-  return c.json(await c.env.HOSTS.getByName(hostId.data).heartbeat(hostId.data, beat));
+  return c.json(await reach(() => c.env.HOSTS.getByName(hostId.data).heartbeat(hostId.data, beat)));
 };

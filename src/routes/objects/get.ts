@@ -11,7 +11,7 @@ export const getObject: Handler = async (c) => {
   const { OBJECTS, SVC_SIGNING_SECRET } = c.env;
   const token = c.req.param("token") ?? "";
   const claims = await readObjectToken(SVC_SIGNING_SECRET, token, Date.now());
-  const object = claims && (await ask(() => OBJECTS.get(claims.key)));
+  const object = claims && (await ask(OBJECTS, () => OBJECTS.get(claims.key)));
   if (!object) throw new ApiError("ObjectNotFound", "The URL is not valid any more.");
   const headers = {
     "content-type": claims.contentType,

@@ -6,8 +6,9 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { storedStateOf } from "../../../control-plane/profiles.ts";
 import { parseOptionalBody } from "../../body.ts";
-import type { AppContext, Handler } from "../../context.ts";
+import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
+import { reach } from "../../objects.ts";
 import { objectUrl } from "../../object-url.ts";
 import { endpointsOf } from "./record.ts";
 import { checkCreate } from "./rules.ts";
@@ -20,7 +21,7 @@ export const createSession: Handler = async (c) => {
   checkCreate(wanted, c.get("caller").plan);
   const storageStateUrl = await storageStateUrlOf(c, wanted.profileId);
   const order = await orderOf(c, wanted, storageStateUrl?.url ?? null);
-  const answer = await c.env.SESSIONS.getByName(order.id).create(order);
+  const answer = await reach(() => c.env.SESSIONS.getByName(order.id).create(order));
   if (isRefusal(answer)) return errorResponse(answer.refused);
   if ("rejected" in answer) return forward(answer.rejected);
   const body: SessionCreated = {
@@ -34,8 +35,6 @@ export const createSession: Handler = async (c) => {
   };
   return c.json(body, 201);
 };
-
-const baseUrlOf = (c: AppContext): string => new URL(c.req.url).origin;
 
 /** Undefined without a profile; a `url` of null for one that was never saved. */
 async function storageStateUrlOf(

@@ -4,15 +4,17 @@ import {
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import type { PageRequest, SessionLine } from "../../../durable-objects/org.ts";
-import type { AppContext, Handler } from "../../context.ts";
+import type { Ending, PageRequest, SessionLine } from "../../../durable-objects/org.ts";
+import type { SessionView } from "../../../durable-objects/session-view.ts";
+import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
 import { recordOf } from "./record.ts";
 
 /** Lists never refuse: what they do not understand in the query is ignored (decisions). */
 export const listSessions: Handler = async (c) => {
   const { wanted, ...page } = pageOf(c);
   const org = c.env.ORGS.getByName(c.get("caller").orgId);
-  const { lines, nextCursor } = await org.sessions(page);
+  const { lines, nextCursor } = await reach(() => org.sessions(page));
   const records = await Promise.all(lines.map((line) => recordOfLine(c, line)));
   const sessions = records.filter((record) => record !== null);
   const body: SessionList = {
@@ -24,7 +26,8 @@ export const listSessions: Handler = async (c) => {
 
 function pageOf(c: AppContext): PageRequest & { wanted: SessionStatus | null } {
   const wanted = SessionStatus.safeParse(c.req.query("status")).data ?? null;
-  const limit = Number.parseInt(c.req.query("limit") ?? "", 10) || LIMITS.pageDefault;
+  const asked = Number.parseInt(c.req.query("limit") ?? "", 10);
+  const limit = Number.isNaN(asked) ? LIMITS.pageDefault : asked;
   return {
     wanted,
     status: wanted === "active" || wanted === "unknown" ? "live" : wanted,
@@ -35,13 +38,23 @@ function pageOf(c: AppContext): PageRequest & { wanted: SessionStatus | null } {
 
 /** An ended session is as its org knows it; of a live one only its own object knows the truth. */
 async function recordOfLine(c: AppContext, line: SessionLine): Promise<SessionRecord | null> {
-  const base = new URL(c.req.url).origin;
-  const { id, browserKind: kind, createdAt, expiresAt, ended } = line;
-  if (!ended) {
-    const view = await c.env.SESSIONS.getByName(id).read();
-    return view && recordOf(view, base, Date.now());
-  }
+  const view = line.ended ? viewOfEnded(c, line, line.ended) : await viewOfLive(c, line);
+  return view && recordOf(view, baseUrlOf(c), Date.now());
+}
+
+function viewOfEnded(c: AppContext, line: SessionLine, ended: Ending): SessionView {
   const { status, closeReason } = ended;
+  return { ...viewOfLine(c, line), status, closeReason };
+}
+
+async function viewOfLive(c: AppContext, line: SessionLine): Promise<SessionView | null> {
+  const object = c.env.SESSIONS.getByName(line.id);
+  // One that does not answer is unknown: it still holds a slot, and the list is where to find that.
+  return object.read().catch(() => viewOfLine(c, line));
+}
+
+function viewOfLine(c: AppContext, line: SessionLine): SessionView {
+  const { id, browserKind: kind, createdAt, expiresAt } = line;
   const org = c.get("caller").orgId;
-  return recordOf({ id, org, kind, createdAt, expiresAt, status, closeReason }, base, Date.now());
+  return { id, org, kind, createdAt, expiresAt, status: "away", closeReason: null };
 }

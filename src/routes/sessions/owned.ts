@@ -1,15 +1,26 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import type { AppContext } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import type { SessionDO } from "../../../durable-objects/session.ts";
+import { endedView, type SessionView } from "../../../durable-objects/session-view.ts";
 
 /** Forged, malformed, unknown, another org's: one answer, to the byte (document 1, Authentication 7). */
 export const invalidSessionId = (): ApiError =>
   new ApiError("InvalidSessionId", "There is no such session.");
 
-/** The `:id` of a path when it is the caller's own. Its age does not matter here. */
-export async function ownedSessionId(c: AppContext): Promise<string> {
+/** The session of a path's `:id` when it is the caller's own. Its age does not matter here. */
+export async function ownedSession(c: AppContext): Promise<OwnedSession> {
   const id = c.req.param("id") ?? "";
   const claims = await readSessionId(c.env.SVC_SIGNING_SECRET, id);
   if (claims?.org !== c.get("caller").orgId) throw invalidSessionId();
-  return id;
+  const object = c.env.SESSIONS.getByName(id);
+  return { ask: (call) => reach(() => call(object)), ended: () => endedView(id, claims) };
+}
+
+export interface OwnedSession {
+  /** Asks the session's object. */
+  ask<P>(call: (object: DurableObjectStub<SessionDO>) => P): Promise<Awaited<P>>;
+  /** What is left to say of a session whose object keeps nothing: it ended long ago, or never came to be. */
+  ended(): SessionView;
 }

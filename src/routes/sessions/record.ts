@@ -9,9 +9,6 @@ export function endpointsOf(baseUrl: string, id: string) {
   return { wsEndpoint: `${base}/ws/${name}`, cdpEndpoint: `${base}/cdp/${name}` };
 }
 
-/** Until when a session without a slot yet counts as active (document 1, States 2). */
-const unboundMs = 10_000;
-
 /** The record of GET /sessions/:id. Endpoints are there only while they work. */
 export function recordOf(view: SessionView, baseUrl: string, now: number): SessionRecord {
   const status = statusOf(view, now);
@@ -22,7 +19,7 @@ export function recordOf(view: SessionView, baseUrl: string, now: number): Sessi
     kind: status === "unknown" ? null : view.kind,
     org: view.org,
     createdAt: new Date(view.createdAt).toISOString(),
-    expiresAt: new Date(view.expiresAt).toISOString(),
+    expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt).toISOString(),
     ...(isOpen && endpointsOf(baseUrl, view.id)),
     ...(view.closeReason && { closeReason: view.closeReason }),
   };
@@ -31,7 +28,7 @@ export function recordOf(view: SessionView, baseUrl: string, now: number): Sessi
 function statusOf(view: SessionView, now: number): SessionRecord["status"] {
   switch (view.status) {
     case "creating":
-      return now - view.createdAt < unboundMs ? "active" : "unknown";
+      return now - view.createdAt < LIMITS.unboundMs ? "active" : "unknown";
     case "away":
       return "unknown";
     case "active":

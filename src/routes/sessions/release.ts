@@ -1,9 +1,9 @@
 import type { Handler } from "../../context.ts";
-import { invalidSessionId, ownedSessionId } from "./owned.ts";
+import { ownedSession } from "./owned.ts";
 
 export const releaseSession: Handler = async (c) => {
-  const id = await ownedSessionId(c);
+  const session = await ownedSession(c);
   // Acked before the pool is asked: the document answers 204 even when the pool is gone.
-  if (!(await c.env.SESSIONS.getByName(id).release())) throw invalidSessionId();
+  await session.ask((object) => object.release());
   return c.body(null, 204);
 };

@@ -2,7 +2,7 @@ import type { ReplayUrl } from "@svc/contract/browser/replay.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import { replayKey, replayState } from "../../../control-plane/replays.ts";
-import type { AppContext, Handler } from "../../context.ts";
+import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { objectUrl } from "../../object-url.ts";
 
 /** The id is neither checked for its signature nor its age: the row of this org decides (document 1). */
@@ -15,7 +15,7 @@ export const replayUrl: Handler = async (c) => {
   }
   if (state !== "ready") throw await missing(c, id, state !== null);
   const object = { key: replayKey(orgId, id), contentType: "application/gzip" };
-  const signed = await objectUrl(c.env, new URL(c.req.url).origin, object);
+  const signed = await objectUrl(c.env, baseUrlOf(c), object);
   const body: ReplayUrl = { ...signed, contentEncoding: "gzip" };
   return c.json(body);
 };

@@ -5,12 +5,12 @@ import {
 import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import { parseBody } from "../../body.ts";
 import type { Handler } from "../../context.ts";
-import { invalidSessionId, ownedSessionId } from "./owned.ts";
+import { invalidSessionId, ownedSession } from "./owned.ts";
 
 export const setAllowedDomains: Handler = async (c) => {
-  const id = await ownedSessionId(c);
+  const session = await ownedSession(c);
   const { domains } = await parseBody(c, SetAllowedDomains);
-  const answer = await c.env.SESSIONS.getByName(id).setAllowedDomains(domains);
+  const answer = await session.ask((object) => object.setAllowedDomains(domains));
   if (answer === null) throw invalidSessionId();
   if (isRefusal(answer)) return errorResponse(answer.refused);
   const body: AllowedDomainsSet = { ok: true, domains };

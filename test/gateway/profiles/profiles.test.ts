@@ -30,8 +30,11 @@ describe("POST /profiles", () => {
     const first = await newProfile(key, "  first ");
     const second = await newProfile(key, "second");
     expect(first).toMatchObject({ name: "first", version: 0, sizeBytes: null, savedAt: null });
+    await env.DB.prepare("UPDATE profiles SET created_at = created_at - 1 WHERE id = ?")
+      .bind(first.id)
+      .run();
     const list = ProfileList.parse(await (await call("/profiles", { bearer: key })).json());
-    expect(new Set(list.map(({ id }) => id))).toEqual(new Set([first.id, second.id]));
+    expect(list.map(({ id }) => id)).toEqual([second.id, first.id]);
   });
 
   test.each([
@@ -118,23 +121,62 @@ describe("POST /profiles/:id/save", () => {
     expect(await lost?.json()).toMatchObject({ code: "ProfileVersionConflict" });
   });
 
-  test("while R2 fails is 502 and leaves the stored version untouched", async () => {
-    const { key } = await newOrg();
-    const { id } = await newProfile(key);
-    await save(key, id);
-    const headers = { authorization: `Bearer ${key}` };
-    const { OBJECTS: _missing, ...broken } = env;
-    const init = { ...json({ storageState: {} }), headers };
-    const response = await app.request(`/profiles/${id}/save`, init, broken);
-    expect(response.status).toBe(502);
-    expect(await response.json()).toMatchObject({
-      code: "ControlPlaneUnavailable",
-      retryable: true,
-    });
-    const [profile] = ProfileList.parse(await (await call("/profiles", { bearer: key })).json());
-    expect(profile?.version).toBe(1);
-  });
+  test.each([
+    [
+      "fails",
+      502,
+      "ControlPlaneUnavailable",
+      { put: () => Promise.reject(new Error("R2 is down")) },
+    ],
+    ["is not bound", 503, "ControlPlaneNotConfigured", undefined],
+  ])(
+    "while R2 %s is %i and leaves the stored version untouched",
+    async (_name, status, code, OBJECTS) => {
+      const { key } = await newOrg();
+      const { id } = await newProfile(key);
+      await save(key, id);
+      const headers = { authorization: `Bearer ${key}` };
+      const init = { ...json({ storageState: {} }), headers };
+      const response = await app.request(`/profiles/${id}/save`, init, { ...env, OBJECTS });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toMatchObject({ code, retryable: true });
+      const [profile] = ProfileList.parse(await (await call("/profiles", { bearer: key })).json());
+      expect(profile?.version).toBe(1);
+    },
+  );
 });
+
+test.each([
+  [
+    "fails",
+    502,
+    {
+      prepare: () => {
+        throw new Error("D1 is down");
+      },
+    },
+  ],
+  ["is not bound", 503, undefined],
+])(
+  "while D1 %s every profile route is %i for a key in use, and so is a create with a profile",
+  async (_name, status, DB) => {
+    const { key } = await newOrg();
+    await call("/sessions", { bearer: key });
+    const headers = { authorization: `Bearer ${key}` };
+    const ask = (path: string, init = {}) =>
+      app.request(path, { ...init, headers }, { ...env, DB });
+    const answers = [
+      await ask("/profiles"),
+      await ask("/profiles", json({ name: "a" })),
+      await ask("/profiles/x", { method: "DELETE" }),
+      await ask("/profiles/x/save", json({ storageState: {} })),
+      await ask("/sessions", json({ profileId: "x" })),
+      await ask("/sessions/x/replay-url"),
+    ];
+    expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => status));
+    for (const answer of answers) expect(await answer.json()).toMatchObject({ retryable: true });
+  },
+);
 
 describe("the editor's lease", () => {
   test("makes save and delete 409, until it is given back or lapses", async () => {
@@ -167,6 +209,19 @@ test("a deleted profile is gone, and its objects with the next reaping that may"
   expect(await states(id)).toHaveLength(2);
   await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
   expect(await states(id)).toEqual([]);
+});
+
+test("a delete that meets a save leaves no object that nothing names", async () => {
+  const { key } = await newOrg();
+  for (let n = 0; n < 5; n += 1) {
+    const { id } = await newProfile(key);
+    await save(key, id);
+    const remove = call(`/profiles/${id}`, { method: "DELETE", bearer: key });
+    await Promise.all([save(key, id), remove]);
+    await call(`/profiles/${id}`, { method: "DELETE", bearer: key });
+    await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
+    expect(await states(id)).toEqual([]);
+  }
 });
 
 test("reaping leaves what a row names", async () => {

@@ -42,6 +42,12 @@ describe("five sessions, two of them released", async () => {
     expect(third).not.toHaveProperty("nextCursor");
   });
 
+  test("a limit is clamped to 1 and 100", async () => {
+    expect((await list("?limit=0")).sessions).toHaveLength(1);
+    expect((await list("?limit=-5")).sessions).toHaveLength(1);
+    expect((await list("?limit=1000")).sessions).toHaveLength(5);
+  });
+
   test.each([
     "?limit=0",
     "?limit=-5",

@@ -72,7 +72,10 @@ describe("POST /sessions/:id/allowed-domains", async () => {
     const id = await confined();
     await pool.beat({ kinds, slots: [slotOf(id, { kind: "stealth" })] });
     const { bootId } = await pool.heartbeat();
-    await env.SESSIONS.getByName(id).hostChanged({ hostId: pool.hostId, bootId }, "hostAway");
+    await env.SESSIONS.getByName(id).hostChanged(
+      { hostId: pool.hostId, bootId },
+      { type: "hostAway", seenAt: Date.now() },
+    );
     const response = await set(id, { domains: [] });
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ code: "PoolUnreachable", retryable: true });

@@ -136,9 +136,15 @@ describe("a pool that is away", () => {
     await pool.beat({ slots: [slotOf(id)] });
     const { bootId } = await pool.heartbeat();
     const stub = env.SESSIONS.getByName(id);
-    await stub.hostChanged({ hostId: pool.hostId, bootId }, "hostAway");
+    await stub.hostChanged(
+      { hostId: pool.hostId, bootId },
+      { type: "hostAway", seenAt: Date.now() },
+    );
     const waiting = upgrade(`/ws/${id}`);
-    await stub.hostChanged({ hostId: pool.hostId, bootId }, "hostBack");
+    await stub.hostChanged(
+      { hostId: pool.hostId, bootId },
+      { type: "hostBack", seenAt: Date.now() },
+    );
     const socket = accept(await waiting);
     expect(await ask(socket, "hello")).toBe("hello");
     socket.close();
@@ -152,7 +158,10 @@ describe("a pool that is away", () => {
       await pool.beat({ slots: [slotOf(id)] });
       const { bootId } = await pool.heartbeat();
       const source = { hostId: pool.hostId, bootId };
-      await env.SESSIONS.getByName(id).hostChanged(source, "hostAway");
+      await env.SESSIONS.getByName(id).hostChanged(source, {
+        type: "hostAway",
+        seenAt: Date.now(),
+      });
       const before = Date.now();
       const response = await upgrade(`/ws/${id}`);
       expect(response.status).toBe(404);
