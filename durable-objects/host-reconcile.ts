@@ -11,6 +11,8 @@ export interface StoredHost {
   beat: Heartbeat;
   seenAt: number;
   away: boolean;
+  /** When the gateway itself came back, if that was after it last heard the host. */
+  deafUntil: number;
   /** Earlier starts of this host: what they hold is nobody's. */
   retired: string[];
   /** When the fleet last took its record. */
@@ -36,7 +38,7 @@ export function afterBeat(
 ): StoredHost {
   const retired = before ? retiredBy(before, beat) : [];
   const registeredAt = before?.registeredAt ?? 0;
-  const host = { hostId, beat, seenAt: now, away: false, retired, registeredAt };
+  const host = { hostId, beat, seenAt: now, away: false, deafUntil: 0, retired, registeredAt };
   const wasAway = before?.away ?? false;
   const pending = before?.owed.filter((duty) => duty === "register" || duty === "hostBack") ?? [];
   const fresh: HostDuty[] = [];
@@ -44,6 +46,16 @@ export function afterBeat(
   if (wasAway) fresh.push("hostBack");
   return { ...host, owed: [...new Set([...pending, ...fresh])] };
 }
+
+/** When a host that says nothing more is away. */
+export const silentAt = ({ seenAt, deafUntil }: StoredHost): number =>
+  Math.max(seenAt, deafUntil) + LIMITS.hostSilenceMs;
+
+/** The host once the gateway is back from an absence of its own: it has its time to be heard. */
+export const afterDeafness = (host: StoredHost, now: number): StoredHost => ({
+  ...host,
+  deafUntil: now,
+});
 
 /** The host once it has been silent for too long. */
 export const afterSilence = (host: StoredHost): StoredHost => ({

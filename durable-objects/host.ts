@@ -10,6 +10,7 @@ import { fleet } from "./fleet.ts";
 import { drainHost } from "./host-client.ts";
 import {
   afterBeat,
+  afterDeafness,
   afterSilence,
   type HostDuty,
   isOvertaken,
@@ -18,18 +19,21 @@ import {
   type Placed,
   recordOf,
   signatureOf,
+  silentAt,
   type StoredHost,
 } from "./host-reconcile.ts";
 
 const KEY = "host";
 const retryMs = 1000;
+/** An alarm this late was not late by itself: the gateway was away, and could hear no host. */
+const deafMs = 3000;
 const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
   id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, seq INTEGER NOT NULL, reported TEXT)`;
 
 /** One host: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** Heartbeats are taken one after the other: an older one must not reach a session last. */
+  /** Heartbeats and alarms are taken one after the other: what is older must not be told last. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -39,9 +43,7 @@ export class HostDO extends DurableObject<Env> {
 
   /** Takes a heartbeat: tells every session what it means for it, answers what the host shall end. */
   heartbeat(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
-    const taken = this.#queue.then(() => this.#take(hostId, beat));
-    this.#queue = taken.catch(() => undefined);
-    return taken;
+    return this.#inTurn(() => this.#take(hostId, beat));
   }
 
   /** A session says that it was placed here. Answers what is known of this start of the host by now. */
@@ -76,10 +78,23 @@ export class HostDO extends DurableObject<Env> {
     return agreed ? "draining" : "silent";
   }
 
-  override async alarm(): Promise<void> {
+  override alarm(info?: AlarmInvocationInfo): Promise<void> {
+    const lateMs = info ? Date.now() - info.scheduledTime : 0;
+    return this.#inTurn(() => this.#ring(lateMs));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  async #ring(lateMs: number): Promise<void> {
     const host = this.#load();
-    if (host && !host.away && Date.now() >= host.seenAt + LIMITS.hostSilenceMs) {
-      this.#save(afterSilence(host));
+    const now = Date.now();
+    if (host && !host.away && now >= silentAt(host)) {
+      if (lateMs >= deafMs) this.#save(afterDeafness(host, now));
+      else this.#save(afterSilence(host));
       // What it reports when it is back is news, whatever it said before.
       this.#sql.exec("UPDATE placed SET reported = NULL");
     }
@@ -125,7 +140,7 @@ export class HostDO extends DurableObject<Env> {
     const host = this.#load();
     if (!host) return;
     await arm(this.ctx.storage, {
-      silence: host.away ? null : host.seenAt + LIMITS.hostSilenceMs,
+      silence: host.away ? null : silentAt(host),
       retry: host.owed.length > 0 ? Date.now() + retryMs : null,
     });
   }

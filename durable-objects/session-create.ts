@@ -47,16 +47,22 @@ export async function createSession(
   order: CreateSessionOrder,
   desk: SessionDesk,
 ): Promise<CreateAnswer | Refusal> {
-  const expiresAt = begin(desk, order);
-  const refused = await reserve(env, order, expiresAt);
+  const expiresAt = order.createdAt + order.lifetimeMs;
+  // Asked before the first write: a call leaves an object only once its writes so far are on disk. Dying
+  // between the two is harmless, an unconfirmed claim lapses.
+  const reserving = reserve(env, order, expiresAt);
+  begin(desk, order, expiresAt);
+  const refused = await reserving;
   if (refused) return refused;
+  // Confirmed while a slot is looked for; a create that fails, or dies, drops the claim again.
+  const confirming = confirm(env, order);
   const placement = await findSlot(env, {
     ...order,
     expiresAt,
     deadline: Date.now() + order.acquireMs,
     isWanted: () => desk.read()?.state.status === "creating",
   });
-  if (placement.type === "placed") return conclude(env, desk, order, placement.place);
+  if (placement.type === "placed") return conclude(desk, order, placement.place, confirming);
   return giveUp(placement);
 }
 
@@ -64,14 +70,12 @@ export async function createSession(
 const giveUpAt = (order: CreateSessionOrder): number =>
   order.createdAt + order.acquireMs + LIMITS.unconfirmedSlackMs;
 
-function begin(desk: SessionDesk, order: CreateSessionOrder): number {
+function begin(desk: SessionDesk, order: CreateSessionOrder, expiresAt: number): void {
   const { id, org, kind, createdAt } = order;
   const isConfined = order.allowedDomains !== null;
-  const expiresAt = createdAt + order.lifetimeMs;
   const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
   const nothing = { place: null, owed: [], retryAt: null };
   desk.begin({ id, org, kind, createdAt, expiresAt, isConfined, state, ...nothing });
-  return expiresAt;
 }
 
 async function reserve(
@@ -95,16 +99,21 @@ async function reserve(
   return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "browser", holders });
 }
 
+/** Whether the claim is kept; null when the org's object did not say. */
+async function confirm(env: Env, { id, org }: CreateSessionOrder): Promise<boolean | null> {
+  const asked = env.ORGS.getByName(org).confirm(id);
+  return atMost(LIMITS.objectCallMs, asked).catch(() => null);
+}
+
 async function conclude(
-  env: Env,
   desk: SessionDesk,
   order: CreateSessionOrder,
   place: Place,
+  confirming: Promise<boolean | null>,
 ): Promise<CreateAnswer | Refusal> {
-  const { id, org, leaseIdleMs } = order;
+  const { leaseIdleMs } = order;
   const expiresAt = order.createdAt + order.lifetimeMs;
-  const confirming = env.ORGS.getByName(org).confirm(id);
-  const confirmed = await atMost(LIMITS.objectCallMs, confirming).catch(() => null);
+  const confirmed = await confirming;
   const session = confirmed ? desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place) : null;
   if (session?.state.status === "active") return { created: { expiresAt } };
   desk.giveBack(place);

@@ -90,3 +90,16 @@ test("an end that the session could not hear of is not acknowledged, so that the
   await pool.beat(crash);
   expect((await session.read())?.closeReason).toBe("browser_crashed");
 });
+
+test("a gateway that was away itself gives every host its time to be heard before it is away", async () => {
+  const { pool, id, host } = await placed();
+  await silence(pool);
+  await runInDurableObject(host, (object) =>
+    // As the runtime calls it when it starts again long after the time it was set for.
+    object.alarm({ isRetry: false, retryCount: 0, scheduledTime: Date.now() - 20_000 }),
+  );
+  expect(await known()).toContain(pool.hostId);
+  expect(await status(id)).toBe("active");
+  const alarm = await runInDurableObject(host, (_object, state) => state.storage.getAlarm());
+  expect(alarm).toBeGreaterThan(Date.now());
+});
