@@ -1,0 +1,42 @@
+import { proportionalMib, residentMib, steady } from "../machine/memory.ts";
+import { find, slotsOf } from "../machine/processes.ts";
+import type { Environment } from "../service/program.ts";
+import { Service } from "../service/service.ts";
+import { NAMES, throughGateway } from "./contestants.ts";
+import { Rest } from "./rest.ts";
+import { Customer } from "../service/customer.ts";
+
+const SLOTS = 5;
+
+/** What a pool with five slots takes, in MiB. */
+export interface Footprint {
+  /** Of each warm slot, all its processes. */
+  slotMib: number[];
+  poolIdleMib: number;
+  /** With one session driven over /ws, so that its Playwright is loaded. */
+  poolInUseMib: number;
+}
+
+/** A service of its own: one that has served before shows its heap instead. */
+export async function measureFootprint(siteUrl: string, env: Environment): Promise<Footprint> {
+  const count = String(SLOTS);
+  const service = await Service.start({ ...env, SVC_WARM_FAST: count, SVC_MAX_FAST: count });
+  try {
+    await new Rest([`${service.url}/health`], SLOTS).take("none");
+    const pool = find("pool", service.supervisor.pid);
+    if (!pool) throw new Error("there is no pool");
+    const slots = slotsOf(pool.pid);
+    const slotMib: number[] = [];
+    for (const { pid } of slots) slotMib.push(await steady(() => proportionalMib(pid)));
+    const poolIdleMib = await steady(() => residentMib(pool.pid));
+    const customer = new Customer(service.url, service.key);
+    const opened = await throughGateway(NAMES.gatewayWs, customer, "ws").open();
+    const browser = await opened.connect();
+    await (await opened.firstPage(browser)).goto(siteUrl);
+    const poolInUseMib = await steady(() => residentMib(pool.pid));
+    await browser.close();
+    return { slotMib, poolIdleMib, poolInUseMib };
+  } finally {
+    await service.stop();
+  }
+}

@@ -1,0 +1,21 @@
+import { benchBrowser } from "./browser/bench.ts";
+import { benchBurst } from "./burst/bench.ts";
+import { benchGateway } from "./gateway/bench.ts";
+import { type Options, readOptions } from "./options.ts";
+import { benchRelay } from "./relay/bench.ts";
+import { runToEnd } from "./service/endings.ts";
+
+const BENCHES: Record<string, (options: Options) => Promise<void>> = {
+  browser: benchBrowser,
+  relay: benchRelay,
+  gateway: benchGateway,
+  burst: benchBurst,
+};
+const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number] [--n N] [--json FILE]`;
+
+await runToEnd(async () => {
+  const options = readOptions(process.argv.slice(2));
+  const bench = BENCHES[options.words[0] ?? ""];
+  if (!bench) throw new Error(USAGE);
+  await bench(options);
+});

@@ -1,0 +1,39 @@
+import { parseArgs } from "node:util";
+
+/** What the command line of a bench says; what it does not say is null. */
+export interface Options {
+  /** What stands without a dash: the bench's name and its number, if any. */
+  words: string[];
+  n: number | null;
+  kills: number | null;
+  seed: number | null;
+  /** Where the results are written as JSON. */
+  json: string | null;
+}
+
+export function readOptions(args: string[]): Options {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      n: { type: "string" },
+      kills: { type: "string" },
+      seed: { type: "string" },
+      json: { type: "string" },
+    },
+  });
+  return {
+    words: positionals,
+    n: count("n", values.n),
+    kills: count("kills", values.kills),
+    seed: count("seed", values.seed),
+    json: values.json ?? null,
+  };
+}
+
+function count(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} wants a count`);
+  return value;
+}

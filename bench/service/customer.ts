@@ -1,0 +1,69 @@
+import { SessionCreated, SessionList, SessionRecord } from "@svc/contract/browser/session.ts";
+
+const CALL_MS = 60_000;
+const PAGES = 100;
+
+/** A call that was answered, but not with success. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(call: string, status: number, body: string) {
+    super(`${call} answered ${status} ${body.slice(0, 200)}`);
+    this.status = status;
+  }
+}
+
+/** A caller of the browser API. */
+export class Customer {
+  readonly base: string;
+  readonly key: string;
+
+  constructor(base: string, key: string) {
+    this.base = base;
+    this.key = key;
+  }
+
+  async create(ask: { lease?: { idleSeconds: number } } = {}): Promise<SessionCreated> {
+    return SessionCreated.parse(JSON.parse(await this.#call("POST", "/sessions", ask)));
+  }
+
+  /** Resolves when the release is acknowledged. */
+  async release(id: string): Promise<void> {
+    await this.#call("DELETE", `/sessions/${id}`);
+  }
+
+  async read(id: string): Promise<SessionRecord> {
+    return SessionRecord.parse(JSON.parse(await this.#call("GET", `/sessions/${id}`)));
+  }
+
+  /** Every session with this status. */
+  async list(status: "active" | "unknown"): Promise<SessionRecord[]> {
+    const found: SessionRecord[] = [];
+    let cursor = "";
+    for (let page = 0; page < PAGES; page += 1) {
+      const query = `status=${status}&limit=100${cursor}`;
+      const list = SessionList.parse(JSON.parse(await this.#call("GET", `/sessions?${query}`)));
+      found.push(...list.sessions);
+      if (list.nextCursor === undefined) return found;
+      cursor = `&cursor=${list.nextCursor}`;
+    }
+    throw new Error("the list of sessions has no end");
+  }
+
+  async #call(method: string, path: string, body?: object): Promise<string> {
+    const response = await fetch(new URL(path, this.base), {
+      method,
+      headers: { authorization: `Bearer ${this.key}`, "content-type": "application/json" },
+      signal: AbortSignal.timeout(CALL_MS),
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok)
+      throw new Refused(
+        `${method} ${new URL(response.url).pathname.split("/")[1]}`,
+        response.status,
+        text,
+      );
+    return text;
+  }
+}

@@ -1,0 +1,25 @@
+import { tempFolder } from "./endings.ts";
+import { Operator } from "./operator.ts";
+import { Program } from "./program.ts";
+
+export const HOST_TOKEN = "bench-host";
+const ADMIN_TOKEN = "bench-admin";
+
+/** The real Worker in a real workerd, without hosts. */
+export interface LoneGateway {
+  url: string;
+  pid: number;
+  operator: Operator;
+}
+
+export async function startGateway(): Promise<LoneGateway> {
+  const program = new Program(["scripts/gateway-main.ts"], {
+    SVC_PORT: "0",
+    SVC_STATE_DIR: tempFolder(),
+    SVC_HOST_TOKEN: HOST_TOKEN,
+    SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+    SVC_SIGNING_SECRET: "bench-signing",
+  });
+  const url = await program.ready();
+  return { url, pid: program.pid, operator: new Operator(url, ADMIN_TOKEN) };
+}
