@@ -15,7 +15,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { clearGroups, groupsOf } from "./launch/cgroups.ts";
 
-const PREFIX = "svc-";
+/** How the folder of a run begins, in the folder for temporary files; its cgroups have its whole name. */
+export const RUN_PREFIX = "svc-pool-";
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 50;
 
@@ -40,21 +41,23 @@ export interface Run {
 
 /** Removes what runs that were killed have left, and opens one. */
 export async function openRun(stateDir: string): Promise<Run> {
-  await mkdir(stateDir, { recursive: true });
-  const owner = await ownerOf(stateDir);
+  const state = stateOf(stateDir);
+  await mkdir(state, { recursive: true });
+  const owner = await ownerOf(state);
   await sweep(owner);
-  const folder = await mkdtemp(join(tmpdir(), PREFIX));
+  const folder = await mkdtemp(join(tmpdir(), RUN_PREFIX));
   await writeFile(noteOf(folder), JSON.stringify(owner), { mode: 0o600 });
   // Users of slots pass through; only their own folder opens to them.
   await chmod(folder, 0o711);
-  return { name: nameOf(folder), folder, close: () => removeRun(folder) };
+  return { name: basename(folder), folder, close: () => removeRun(folder) };
 }
 
+/** The pool's own part of a state folder. */
+export const stateOf = (stateDir: string): string => join(stateDir, "pool");
 const noteOf = (folder: string): string => join(folder, "owner.json");
-const nameOf = (folder: string): string => `svc-pool-${basename(folder).slice(PREFIX.length)}`;
 
-async function ownerOf(stateDir: string): Promise<Owner> {
-  const { dev, ino } = await stat(stateDir);
+async function ownerOf(state: string): Promise<Owner> {
+  const { dev, ino } = await stat(state);
   const startedAt = await startOf(process.pid);
   const pidNamespace = await readlink("/proc/self/ns/pid").catch(() => "");
   return { pid: process.pid, startedAt, pidNamespace, state: `${dev}:${ino}` };
@@ -62,7 +65,7 @@ async function ownerOf(stateDir: string): Promise<Owner> {
 
 async function sweep(mine: Owner): Promise<void> {
   const names = await readdir(tmpdir());
-  for (const name of names.filter((one) => one.startsWith(PREFIX))) {
+  for (const name of names.filter((one) => one.startsWith(RUN_PREFIX))) {
     const folder = join(tmpdir(), name);
     const owner = await readOwner(folder);
     if (owner && (await isLeftOver(owner, mine))) await removeRun(folder);
@@ -76,7 +79,7 @@ async function isLeftOver(owner: Owner, mine: Owner): Promise<boolean> {
 }
 
 async function removeRun(folder: string): Promise<void> {
-  await clearGroups(await groupsOf(nameOf(folder)));
+  await clearGroups(await groupsOf(basename(folder)));
   // Processes of a killed run may be dying still, and write.
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,14 +1,15 @@
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { RUN_PREFIX, stateOf } from "./janitor.ts";
 
 /**
- * The flags of Node with which a pool is to be started (`node <flags> browser-pool/main.ts`). Playwright
- * works for customers inside this process, which may be root: by Node's permission model it writes nothing
- * but what a pool leaves on a machine.
+ * The flags of Node with which a pool is to be started (`node <flags> browser-pool/main.ts`). It may be root
+ * and is talked to by strangers: by Node's permission model it writes nothing but what a run leaves on a
+ * machine. Of its state folder, where a gateway may keep secrets, it has one sub folder. `scratch` is its TMPDIR.
  */
-export function permissionFlags(stateDir: string): string[] {
-  const state = resolve(stateDir);
-  const written = [state, join(state, "*"), join(tmpdir(), "svc-*"), "/sys/fs/cgroup/*"];
+export function permissionFlags(stateDir: string, scratch = tmpdir()): string[] {
+  const own = stateOf(resolve(stateDir));
+  const written = [own, join(own, "*"), join(scratch, `${RUN_PREFIX}*`), "/sys/fs/cgroup/*"];
   return [
     "--permission",
     "--allow-fs-read=*",

@@ -1,10 +1,11 @@
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 
-/** How a placement ended: the slot, no slot in time, or a kind that is not served here. */
+/** How a placement ended: the slot, no slot in time, a kind not served here, or a profile that cannot be loaded. */
 export type Placed =
   | { outcome: "placed"; placed: SlotPlaced }
   | { outcome: "none"; error: string }
-  | { outcome: "unserved"; hint: string };
+  | { outcome: "unserved"; hint: string }
+  | { outcome: "failed"; error: string };
 
 /** A placement under way. Repeats of it wait for the first; it is given up when none waits any more. */
 export class Placement {

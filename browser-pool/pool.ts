@@ -4,17 +4,22 @@ import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/hear
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { type Placed, Placement } from "./placement.ts";
+import type { StoredState } from "./profile.ts";
 import { type EndReason, Session } from "./session.ts";
 import type { Shelf } from "./shelf.ts";
+import type { Slot } from "./slot.ts";
 
 /** How long the id of an ended session is refused: as long as a late PUT of it may be under way. */
 const REFUSED_MS = 120_000;
+const NO_STATE: StoredState = { cookies: [], origins: [] };
 
 export interface PoolOptions {
   shelf: Shelf;
   log: Log;
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
+  /** Brings the state that the gateway keeps under a path. */
+  fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
   /** Something changed that the gateway shall know. */
   onChange: () => void;
 }
@@ -110,29 +115,43 @@ export class Pool {
   }
 
   async #take(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
-    const asked = performance.now();
     try {
-      const slot = await this.#options.shelf.take(ask.acquireMs, signal);
-      if (!slot) return { outcome: "none", error: "No slot became free in time." };
-      if (signal.aborted) {
-        void this.#options.shelf.retire(slot);
-        return { outcome: "none", error: "This session has ended." };
-      }
-      const acquiredMs = Math.round((performance.now() - asked) * 10) / 10;
-      const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq() };
-      const session = new Session(id, ask, slot, placed, {
-        change: this.#options.onChange,
-        deadline: () => this.#finish(id, "expired"),
-      });
-      this.#sessions.set(id, session);
-      slot.open();
-      void slot.died.then(() => this.#finish(id, "browser_crashed"));
-      this.#options.log.info({ slot: slot.number, acquiredMs }, "a session was placed");
-      this.#options.onChange();
-      return { outcome: "placed", placed };
+      return await this.#find(id, ask, signal);
     } finally {
       this.#placements.delete(id);
     }
+  }
+
+  async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+    const asked = performance.now();
+    const { shelf, fetchState } = this.#options;
+    const path = ask.profile?.statePath;
+    // Before a browser is taken for it: one that cannot be had costs none.
+    const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
+    const slot = state && (await shelf.take(ask.acquireMs, signal));
+    if (state && !slot) return { outcome: "none", error: "No slot became free in time." };
+    const isSeeded = slot && (await seed(slot, state));
+    if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
+    if (slot) void shelf.retire(slot);
+    if (signal.aborted) return { outcome: "none", error: "This session has ended." };
+    // Without the reason's words: they may quote the state.
+    this.#options.log.warn({ slot: slot?.number }, "a profile was not loaded");
+    return { outcome: "failed", error: "The profile could not be loaded." };
+  }
+
+  #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {
+    const acquiredMs = Math.round(tookMs * 10) / 10;
+    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq() };
+    const session = new Session(id, ask, slot, placed, {
+      change: this.#options.onChange,
+      deadline: () => this.#finish(id, "expired"),
+    });
+    this.#sessions.set(id, session);
+    slot.open();
+    void slot.died.then(() => this.#finish(id, "browser_crashed"));
+    this.#options.log.info({ slot: slot.number, acquiredMs }, "a session was placed");
+    this.#options.onChange();
+    return { outcome: "placed", placed };
   }
 
   #finish(id: string, reason: EndReason): void {
@@ -154,6 +173,14 @@ export class Pool {
     const timer = setTimeout(() => this.#refused.delete(id), REFUSED_MS);
     this.#refused.set(id, timer.unref());
   }
+}
+
+function seed(slot: Slot, state: StoredState): Promise<boolean> {
+  if (state === NO_STATE) return Promise.resolve(true);
+  return slot.seed(state).then(
+    () => true,
+    () => false,
+  );
 }
 
 // The gateway knows what it told this host, and learns from its silence that it stopped.

@@ -9,11 +9,13 @@ import { guardConnections, trusted } from "./egress/guard.ts";
 import { type Run, openRun } from "./janitor.ts";
 import { Machine } from "./machine.ts";
 import { Pool } from "./pool.ts";
+import { fetchState } from "./profile.ts";
 import { snapshotOf } from "./registration.ts";
 import { createFront } from "./server/front.ts";
 import { Shelf } from "./shelf.ts";
 import { type Slot, launchSlot } from "./slot.ts";
 import { prepareWire } from "./wire/confinement.ts";
+import { ServedVersions } from "./wire/served.ts";
 
 const GATEWAY_CHECK_MS = 1_000;
 
@@ -42,6 +44,7 @@ export class PoolService {
   readonly #machine: Machine;
   readonly #allowance: Allowance;
   readonly #front: Server;
+  readonly #served = new ServedVersions();
   readonly #heartbeats: Heartbeats<PoolHeartbeat>;
   #heardAt = Date.now();
   #launches = 0;
@@ -62,10 +65,16 @@ export class PoolService {
       onChange,
     });
     const hintOf = (kind: string): string | null => this.#hintOf(kind);
-    this.pool = new Pool({ shelf: this.shelf, log, onChange, hintOf });
     const { hostToken, gatewayUrl, hostId } = config;
+    this.pool = new Pool({
+      shelf: this.shelf,
+      log,
+      onChange,
+      hintOf,
+      fetchState: (path, caller) => fetchState(gatewayUrl, path, caller),
+    });
     const onCall = (): void => void (this.#heardAt = Date.now());
-    this.#front = createFront({ pool: this.pool, hostToken, log, onCall });
+    this.#front = createFront({ pool: this.pool, served: this.#served, hostToken, log, onCall });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -136,8 +145,9 @@ export class PoolService {
     const cgroups = memoryCap ? this.#machine.cgroups : null;
     if (!fitness) return Promise.reject(new Error("this machine serves no browsers"));
     this.#launches += 1;
-    const plan = { fitness, cgroups, folder: this.#run.folder, allowance: this.#allowance };
-    return launchSlot(plan, this.#launches, place, signal);
+    const { folder } = this.#run;
+    const common = { folder, allowance: this.#allowance, served: this.#served };
+    return launchSlot({ fitness, cgroups, ...common }, this.#launches, place, signal);
   }
 
   #hintOf(kind: string): string | null {
@@ -147,7 +157,8 @@ export class PoolService {
 
   #snapshot(): PoolHeartbeat {
     const { pool, shelf, url } = this;
-    return snapshotOf({ pool, shelf, url, machine: this.#machine, config: this.#config });
+    const own = { machine: this.#machine, config: this.#config, served: this.#served };
+    return snapshotOf({ pool, shelf, url, ...own });
   }
 
   #answered(reply: HeartbeatReply, beat: PoolHeartbeat): void {

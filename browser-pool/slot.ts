@@ -10,9 +10,13 @@ import { FIRST_SLOT_UID, type Fitness } from "./launch/fitness.ts";
 import { fastFlags } from "./launch/flags.ts";
 import { SandboxedProcess } from "./launch/process.ts";
 import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "./launch/sandbox.ts";
-import { type WireHost, attachWire } from "./wire/host.ts";
+import { type StoredState, isCookiesOnly } from "./profile.ts";
+import { WireHosts } from "./wire/hosts.ts";
+import type { ServedVersions } from "./wire/served.ts";
 
 const LAUNCH_MS = 30_000;
+/** With the fetch before it, less than the gateway waits for a placement. */
+const SEED_MS = 7_000;
 
 /** What every slot of a pool is made from. */
 export interface SlotPlan {
@@ -21,6 +25,7 @@ export interface SlotPlan {
   folder: string;
   cgroups: Cgroups | null;
   allowance: Allowance;
+  served: ServedVersions;
 }
 
 /** The parts of a slot that need an end. */
@@ -40,7 +45,7 @@ export class Slot {
   readonly filesDir: string;
   readonly pipe: CdpPipe;
   readonly mux: CdpMux;
-  readonly wire: WireHost;
+  readonly wire: WireHosts;
   /** Resolves when the browser has died, by itself or by `close`. */
   readonly died: Promise<void>;
   readonly #parts: Parts;
@@ -62,6 +67,16 @@ export class Slot {
     return this.#parts.process?.pid ?? null;
   }
 
+  /** Gives the default context a stored state. Rejects when it is none; the browser is of no use then. */
+  async seed(state: StoredState): Promise<void> {
+    const died = this.died.then(() => Promise.reject(new Error("the browser died")));
+    const { cookies } = state;
+    const isSet = isCookiesOnly(state)
+      ? this.mux.call("Storage.setCookies", { cookies })
+      : this.wire.seed(state);
+    await within<unknown>(SEED_MS, isSet, died);
+  }
+
   /** Lets the browser out: it has a session now. */
   open(): void {
     this.#parts.forwarder.open();
@@ -77,7 +92,7 @@ export class Slot {
 interface Browser {
   pipe: CdpPipe;
   mux: CdpMux;
-  wire: WireHost;
+  wire: WireHosts;
   died: Promise<void>;
 }
 
@@ -97,7 +112,7 @@ export async function launchSlot(
     await start(plan, parts, place);
     signal.throwIfAborted();
     if (!parts.process) throw new Error("no browser was started");
-    const browser = await connect(parts.process, filesDirOf(folder));
+    const browser = await connect(parts.process, filesDirOf(folder), plan.served);
     return new Slot(number, place, parts, browser);
   } catch (error) {
     const words = parts.process?.lastWords.split("\n")[0];
@@ -135,26 +150,35 @@ async function prepare({ folder, forwarder }: Parts, uid: number | null): Promis
   }
 }
 
-async function connect(process: SandboxedProcess, filesDir: string): Promise<Browser> {
+async function connect(
+  process: SandboxedProcess,
+  filesDir: string,
+  served: ServedVersions,
+): Promise<Browser> {
   const pipe = new CdpPipe(process.toBrowser, process.fromBrowser);
   let died = (): void => {};
   const death = new Promise<void>((resolve) => (died = resolve));
   const mux = new CdpMux(pipe, () => died());
   void process.exited.then(() => died());
-  const wire = await withinLaunchTime(
-    attachWire(mux, filesDir),
+  const wire = new WireHosts(mux, filesDir, served);
+  // Opens the cookie store now, so that a session with a profile need not wait for it.
+  const cookies = mux.call("Storage.getCookies");
+  await within(
+    LAUNCH_MS,
+    Promise.all([wire.warm(), cookies]),
     death.then(() => Promise.reject(new Error("the browser ended while it started"))),
   );
   return { pipe, mux, wire, died: death };
 }
 
-async function withinLaunchTime<T>(ready: Promise<T>, failed: Promise<never>): Promise<T> {
+/** Waits for work as long as nothing has failed and it is in time. */
+async function within<T>(ms: number, work: Promise<T>, failed: Promise<never>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error("the browser took too long to start")), LAUNCH_MS);
+    timer = setTimeout(() => reject(new Error("the browser took too long")), ms);
   });
   try {
-    return await Promise.race([ready, failed, late]);
+    return await Promise.race([work, failed, late]);
   } finally {
     clearTimeout(timer);
     // It fires when this browser ends one day; nobody listens then.

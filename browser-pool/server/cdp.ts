@@ -1,8 +1,6 @@
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 import { CdpCustomer } from "../cdp/customer.ts";
-import type { Session } from "../session.ts";
+import type { UpgradeCall } from "./front.ts";
 
 const MESSAGE_BYTES = 256 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
@@ -15,12 +13,7 @@ const server = new WebSocketServer({
 });
 
 /** GET /cdp/:sessionId: the DevTools protocol, as a client of its own on the session's browser. */
-export async function openCdp(
-  session: Session,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): Promise<void> {
+export async function openCdp({ session, request, socket, head }: UpgradeCall): Promise<void> {
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   socket.setNoDelay(true);
   const webSocket = await new Promise<WebSocket>((resolve) => {

@@ -4,6 +4,8 @@ import { isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Pool } from "../pool.ts";
+import type { Session } from "../session.ts";
+import type { ServedVersions } from "../wire/served.ts";
 import { openCdp } from "./cdp.ts";
 import { drain, endSlot, placeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
@@ -14,10 +16,20 @@ const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
   pool: Pool;
+  served: ServedVersions;
   hostToken: string;
   log: Log;
   /** The gateway called: it is not away. */
   onCall: () => void;
+}
+
+/** A customer's upgrade, on its way to the browser of its session. */
+export interface UpgradeCall {
+  session: Session;
+  served: ServedVersions;
+  request: IncomingMessage;
+  socket: Socket;
+  head: Buffer;
 }
 
 /** The HTTP and WebSocket front of the pool: what the gateway calls (host protocol). */
@@ -55,7 +67,8 @@ async function answer(
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
-  await route({ pool: front.pool, id, request, response });
+  const { pool, served } = front;
+  await route({ pool, served, id, request, response });
 }
 
 async function upgrade(
@@ -74,7 +87,7 @@ async function upgrade(
   front.onCall();
   const session = front.pool.get(id);
   if (!session) return refuseUpgrade(socket, 404, "No such session\n");
-  await UPGRADES[room](session, request, socket, head);
+  await UPGRADES[room]({ session, served: front.served, request, socket, head });
 }
 
 /** `/slots/<id>` as its two parts; `/drain` counts as its own id. */

@@ -1,29 +1,42 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { isWireVersion, wireMismatch } from "@svc/contract/browser/wire-versions.ts";
+import { wireMismatch } from "@svc/contract/browser/wire-versions.ts";
 import { PlaceSlot, type SlotRefused } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Pool } from "../pool.ts";
+import type { ServedVersions } from "../wire/served.ts";
 
 export interface SlotCall {
   pool: Pool;
+  served: ServedVersions;
   id: string;
   request: IncomingMessage;
   response: ServerResponse;
 }
 
 /** PUT /slots/:sessionId */
-export async function placeSlot({ pool, id, request, response }: SlotCall): Promise<void> {
+export async function placeSlot(call: SlotCall): Promise<void> {
+  const { pool, served, id, request, response } = call;
   const ask = PlaceSlot.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const { wireVersion } = ask.data;
-  if (wireVersion !== undefined && !isWireVersion(wireVersion))
-    return replyText(response, 428, wireMismatch(wireVersion));
+  const version = wireVersion === undefined ? null : served.find(wireVersion);
+  if (wireVersion !== undefined && !version)
+    return replyText(response, 428, wireMismatch(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   const placed = await pool.place(id, ask.data, caller.signal);
-  if (placed.outcome === "placed") return replyJson(response, 201, placed.placed);
+  if (placed.outcome === "placed") {
+    // Nobody waits: the upgrade that will come finds it attached, or on its way.
+    if (version)
+      pool
+        .get(id)
+        ?.slot.wire.at(version)
+        .catch(() => {});
+    return replyJson(response, 201, placed.placed);
+  }
   if (placed.outcome === "none") return refuse(response, 409, { error: placed.error });
+  if (placed.outcome === "failed") return refuse(response, 502, { error: placed.error });
   refuse(response, 503, { error: "Not served here.", hint: placed.hint });
 }
 
@@ -39,6 +52,6 @@ export async function drain({ pool, response }: SlotCall): Promise<void> {
   replyText(response, 202);
 }
 
-function refuse(response: ServerResponse, status: 409 | 503, body: SlotRefused): void {
+function refuse(response: ServerResponse, status: 409 | 502 | 503, body: SlotRefused): void {
   replyJson(response, status, body);
 }

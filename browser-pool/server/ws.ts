@@ -1,25 +1,27 @@
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
-import { isWireVersion, wireMismatch, wireVersionOf } from "@svc/contract/browser/wire-versions.ts";
+import { wireMismatch, wireVersionOf } from "@svc/contract/browser/wire-versions.ts";
 import { STALL_MS } from "@svc/host-kit/backlog.ts";
 import { Relay } from "@svc/host-kit/relay.ts";
 import { refuseUpgrade } from "@svc/host-kit/reply.ts";
-import type { Session } from "../session.ts";
 import { upgradeAt } from "../wire/upgrade.ts";
+import type { UpgradeCall } from "./front.ts";
 
 /** GET /ws/:sessionId: Playwright's wire protocol, byte by byte to the host of its version. */
-export async function openWire(
-  session: Session,
-  request: IncomingMessage,
-  socket: Socket,
-  head: Buffer,
-): Promise<void> {
-  // Other clients may connect: only Playwright names a version.
-  const version = wireVersionOf(request.headers["user-agent"]);
-  if (version !== null && !isWireVersion(version))
-    return refuseUpgrade(socket, 428, wireMismatch(version));
+export async function openWire({
+  session,
+  served,
+  request,
+  socket,
+  head,
+}: UpgradeCall): Promise<void> {
   const { slot, sockets } = session;
-  const upgraded = await upgradeAt(slot.wire, request).catch(() => null);
+  // Other clients may connect: only Playwright names a version.
+  const named = wireVersionOf(request.headers["user-agent"]);
+  const version = named === null ? served.newest : served.find(named);
+  const host = version && (await slot.wire.at(version).catch(() => null));
+  // Asked again: that it cannot be confined shows only when it is attached.
+  if (!version || !served.find(version))
+    return refuseUpgrade(socket, 428, wireMismatch(named ?? "client", served.list));
+  const upgraded = host && (await upgradeAt(host, request).catch(() => null));
   if (!upgraded) return refuseUpgrade(socket, 502, "The browser did not answer\n");
   const relay: Relay = new Relay({
     client: socket,

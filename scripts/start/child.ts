@@ -7,6 +7,8 @@ export interface ChildSpec {
   name: string;
   /** The program, a .ts file that ends by itself when its IPC channel closes. */
   file: string;
+  /** What Node is given before the program. */
+  flags?: string[];
   /** Asked anew for each life. */
   env: () => Record<string, string | undefined>;
   /** How long it may take to end before it is killed. */
@@ -66,7 +68,8 @@ export class Child {
 
   async #once(): Promise<string> {
     // In a group of its own: Ctrl-C reaches the supervisor only, which keeps the order of the stops.
-    const child = spawn(process.execPath, [this.#spec.file], {
+    const { flags = [], file } = this.#spec;
+    const child = spawn(process.execPath, [...flags, file], {
       detached: true,
       stdio: ["ignore", "inherit", "inherit", "ipc"],
       env: { ...process.env, ...this.#spec.env() },

@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +9,7 @@ import type { MuxClient } from "../../browser-pool/cdp/sessions.ts";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { judge } from "../../browser-pool/launch/fitness.ts";
 import { type Slot, launchSlot } from "../../browser-pool/slot.ts";
+import { ServedVersions } from "../../browser-pool/wire/served.ts";
 import { missingBrowser } from "../support/needs.ts";
 
 const SESSION = "0123456789ABCDEF0123456789ABCDEF";
@@ -112,6 +114,7 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
       fitness: { ...fitness, isolation: "shared-uid" as const },
       folder,
       cgroups: null,
+      served: new ServedVersions(),
     };
     slot = await launchSlot(
       { ...plan, allowance: await Allowance.of([]) },
@@ -180,6 +183,19 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
       error: { code: -32001 },
     });
     slot.mux.detach(client);
+  });
+
+  test("attaches a wire version when it is wanted, once, and loads no other", async () => {
+    const loaded = () =>
+      Object.keys(createRequire(import.meta.url).cache)
+        .flatMap((file) => /playwright-core(?:-[\d.]+)?(?=.lib.coreBundle)/.exec(file) ?? [])
+        .toSorted();
+    const { clients } = slot.mux.remembered;
+    expect(loaded()).toEqual(["playwright-core"]);
+    const [one, other] = await Promise.all([slot.wire.at("1.64"), slot.wire.at("1.64")]);
+    expect(one).toBe(other);
+    expect(slot.mux.remembered.clients).toBe(clients + 1);
+    expect(loaded()).toEqual(["playwright-core", "playwright-core-1.64"]);
   });
 
   test("rejects the host's own calls when the browser goes", async () => {

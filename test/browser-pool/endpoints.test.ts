@@ -93,25 +93,6 @@ describe.skipIf(await missingBrowser())("endpoints", () => {
     expect(await client.call("No.such")).toMatchObject({ error: { code: -32601 } });
   });
 
-  test("a Playwright of another minor is 428 on /ws in plain text, another client is not", async () => {
-    const upgrade = async (agent: string): Promise<[number, string]> => {
-      const { url, headers } = await rig.socket("ws", id);
-      const socket = new WebSocket(url, { headers: { ...headers, "user-agent": agent } });
-      return new Promise((resolve) => {
-        socket.once("open", () => resolve([101, ""]));
-        socket.once("unexpected-response", (_request, response) => {
-          let text = "";
-          response.on("data", (chunk) => (text += String(chunk)));
-          response.on("end", () => resolve([response.statusCode ?? 0, text]));
-        });
-      });
-    };
-    const [status, text] = await upgrade("Playwright/1.50.1 (x64; debian 12) node/20.0");
-    expect([status, text]).toEqual([428, expect.stringContaining("1.50")]);
-    expect(await upgrade("Playwright/1.65.0 (x64)")).toEqual([101, ""]);
-    expect(await upgrade("curl/8")).toEqual([101, ""]);
-  });
-
   test("a session that is not there is 404 in plain text, a wrong bearer 401", async () => {
     const status = async (room: "ws" | "cdp", path: string, as: string): Promise<string> => {
       const { url } = await rig.socket(room, path);

@@ -1,4 +1,4 @@
-import { type Server, createServer } from "node:http";
+import { type IncomingHttpHeaders, type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PoolHeartbeat, type SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
@@ -8,6 +8,10 @@ export const HOST_TOKEN = "test-host-token";
 /** The smallest gateway that a pool can join: it records heartbeats and tells what to end. */
 export class Gateway {
   readonly beats: PoolHeartbeat[] = [];
+  /** What it has under `/objects/`, by path: a status and a body. */
+  readonly objects = new Map<string, { status: number; body: string }>();
+  /** The headers of every request for one of them. */
+  readonly asked: IncomingHttpHeaders[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
   /** What it answers; anything but 200 counts as away. */
@@ -22,6 +26,12 @@ export class Gateway {
 
   constructor() {
     this.#server = createServer((request, response) => {
+      if (request.url?.startsWith("/objects/")) {
+        this.asked.push(request.headers);
+        const { status, body } = this.objects.get(request.url) ?? { status: 404, body: "gone" };
+        response.writeHead(status).end(body);
+        return;
+      }
       void (async () => {
         this.#open += 1;
         this.mostAtOnce = Math.max(this.mostAtOnce, this.#open);

@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import WebSocket from "ws";
 import { missingBrowser } from "../support/needs.ts";
 import { RawCdp, byWire, firstPage } from "./clients.ts";
+import { RawWire } from "./raw-wire.ts";
 import { Rig } from "./rig.ts";
 
 describe.skipIf(await missingBrowser())("isolation", () => {
@@ -49,70 +50,50 @@ describe.skipIf(await missingBrowser())("isolation", () => {
     expect(result?.commandLine).not.toContain("--no-sandbox");
   });
 
-  /** Speaks Playwright's protocol by hand: what a client could send that its library would not. */
-  async function rawWire() {
-    const { url, headers } = await rig.socket("ws", "s");
-    const socket = new WebSocket(url, { headers });
-    await new Promise((resolve) => socket.once("open", resolve));
-    const heard: {
-      id?: number;
-      guid?: string;
-      method?: string;
-      params?: object;
-      error?: unknown;
-    }[] = [];
-    socket.on("message", (data: Buffer) => void heard.push(JSON.parse(data.toString())));
-    const call = async (guid: string, method: string, params: object): Promise<string> => {
-      const id = heard.length + 1_000;
-      socket.send(JSON.stringify({ id, guid, method, params, metadata: {} }));
-      await expect.poll(() => heard.some((message) => message.id === id)).toBe(true);
-      return JSON.stringify(heard.find((message) => message.id === id));
-    };
-    await call("", "initialize", { sdkLanguage: "javascript" });
-    const guidOf = (type: string): string | undefined => {
-      const params = heard.map((message) => JSON.stringify(message.params ?? {}));
-      const found = params.find((text) => text.includes(`"type":"${type}"`));
-      return /"guid":"([^"]+)"/.exec(found ?? "")?.[1];
-    };
-    return { call, guidOf };
-  }
+  describe.each(WIRE_VERSIONS)("a wire client of %s", (version) => {
+    test("gets no tool that reads or writes files of the pool", async () => {
+      const wire = await RawWire.open(rig, "s", version);
+      expect(wire.guidOf("Browser")).toBeDefined();
+      expect(wire.guidOf("LocalUtils")).toBeUndefined();
+    });
 
-  test("a wire client gets no tool that reads or writes files of the pool", async () => {
-    const { guidOf } = await rawWire();
-    expect(guidOf("Browser")).toBeDefined();
-    expect(guidOf("LocalUtils")).toBeUndefined();
-  });
+    test("can launch nothing and open no endpoint on the pool", async () => {
+      const wire = await RawWire.open(rig, "s", version);
+      const launch = { executablePath: "/bin/true", args: [], timeout: 5_000 };
+      expect(await wire.call(wire.guidOf("BrowserType") ?? "", "launch", launch)).toContain(
+        "not allowed",
+      );
+      expect(await wire.call(wire.guidOf("Electron") ?? "", "launch", launch)).toContain(
+        "not allowed",
+      );
+      const browser = wire.guidOf("Browser") ?? "";
+      expect(await wire.call(browser, "startServer", { title: "x" })).toContain("Not allowed");
+      expect(await wire.call(browser, "stopServer", {})).toContain("Not allowed");
+    });
 
-  test("a wire client can launch nothing and open no endpoint on the pool", async () => {
-    const { call, guidOf } = await rawWire();
-    const launch = { executablePath: "/bin/true", args: [], timeout: 5_000 };
-    expect(await call(guidOf("BrowserType") ?? "", "launch", launch)).toContain("not allowed");
-    expect(await call(guidOf("Electron") ?? "", "launch", launch)).toContain("not allowed");
-    const browser = guidOf("Browser") ?? "";
-    expect(await call(browser, "startServer", { title: "x" })).toContain("Not allowed");
-    expect(await call(browser, "stopServer", {})).toContain("Not allowed");
-  });
+    test("what it writes by a name that climbs stays where a pool may write", async () => {
+      const wire = await RawWire.open(rig, "s", version);
+      const tracing = wire.guidOf("Tracing") ?? "";
+      const climb = await mkdtemp(join(tmpdir(), "climb-"));
+      await wire.call(tracing, "tracingStart", { snapshots: true });
+      await wire.call(tracing, "tracingStartChunk", { name: `../../../..${climb}/written` });
+      await firstPage(await byWire(rig, "s")).goto("data:text/html,<title>traced</title>");
+      await wire.call(tracing, "tracingStopChunk", { mode: "archive" });
+      expect(await readdir(climb)).toEqual([]);
+      await rm(climb, { recursive: true });
+      // The pool has survived it.
+      expect((await rig.put("s")).status).toBe(201);
+    });
 
-  test("what a wire client writes by a name that climbs stays where a pool may write", async () => {
-    const { call, guidOf } = await rawWire();
-    const tracing = guidOf("Tracing") ?? "";
-    const climb = await mkdtemp(join(tmpdir(), "climb-"));
-    await call(tracing, "tracingStart", { snapshots: true });
-    await call(tracing, "tracingStartChunk", { name: `../../../..${climb}/written` });
-    await firstPage(await byWire(rig, "s")).goto("data:text/html,<title>traced</title>");
-    await call(tracing, "tracingStopChunk", { mode: "archive" });
-    expect(await readdir(climb)).toEqual([]);
-    await rm(climb, { recursive: true });
-    // The pool has survived it.
-    expect((await rig.put("s")).status).toBe(201);
-  });
-
-  test("a wire client cannot upload a file of the pool by its path", async () => {
-    const { call, guidOf } = await rawWire();
-    const page = firstPage(await byWire(rig, "s"));
-    await page.goto("data:text/html,<input type=file>");
-    const params = { selector: "input", localPaths: ["/etc/hostname"], timeout: 5_000 };
-    expect(await call(guidOf("Frame") ?? "", "setInputFiles", params)).toContain("not allowed");
+    test("cannot upload a file of the pool by its path", async () => {
+      const wire = await RawWire.open(rig, "s", version);
+      const page = firstPage(await byWire(rig, "s"));
+      await page.goto("data:text/html,<input type=file>");
+      const params = { selector: "input", localPaths: ["/etc/hostname"], timeout: 5_000 };
+      expect(await wire.call(wire.guidOf("Frame") ?? "", "setInputFiles", params)).toContain(
+        "not allowed",
+      );
+    });
   });
 
   test.runIf(process.getuid?.() === 0)("each slot has a user of its own", async () => {

@@ -32,7 +32,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     await Promise.all([byWire(rig, "s"), RawCdp.open(rig, "s")]);
     const pids = below(rig.child.pid ?? 0).map((one) => one.pid);
     const [folder] = new Set(
-      below(rig.child.pid ?? 0).flatMap(({ command }) => /\S*\/svc-\w{6}/.exec(command) ?? []),
+      below(rig.child.pid ?? 0).flatMap(({ command }) => /\S*\/svc-pool-\w{6}/.exec(command) ?? []),
     );
     if (!folder || pids.length < 10) throw new Error("no browsers");
     return { rig, pids, folder };
@@ -106,7 +106,9 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
       await rig.gateway.beat(
         ({ kinds }) => kinds.fast?.idle === 1 && kinds.fast.busy + kinds.fast.recycling === 0,
       );
-      const [slot = ""] = below(pid).flatMap(({ command }) => /\S*\/svc-\w{6}/.exec(command) ?? []);
+      const [slot = ""] = below(pid).flatMap(
+        ({ command }) => /\S*\/svc-pool-\w{6}/.exec(command) ?? [],
+      );
       const cgroup = (await readFile(`/proc/${below(pid)[0]?.pid}/cgroup`, "utf8")).match(
         /memory:(.*svc-pool[^/]*)/,
       )?.[1];

@@ -50,7 +50,7 @@ export class Rig {
     const gateway = new Gateway();
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "rig-")));
-    const child = spawn(process.execPath, [...permissionFlags(folder), main], {
+    const child = spawn(process.execPath, [...permissionFlags(folder, env["TMPDIR"]), main], {
       stdio: ["ignore", "inherit", "pipe", "ipc"],
       ...(uid !== undefined && { uid, gid: uid }),
       env: {

@@ -1,0 +1,25 @@
+import { WIRE_VERSIONS, type WireVersion } from "@svc/contract/browser/wire-versions.ts";
+
+/** The wire versions that this pool serves: all, but those whose Playwright could not be confined. */
+export class ServedVersions {
+  readonly #refused = new Set<WireVersion>();
+
+  /** Newest first. */
+  get list(): WireVersion[] {
+    return WIRE_VERSIONS.filter((version) => !this.#refused.has(version));
+  }
+
+  /** What a client gets that names none; null when nothing can be served. */
+  get newest(): WireVersion | null {
+    return this.list[0] ?? null;
+  }
+
+  /** The version under this name, when it is served. */
+  find(name: string): WireVersion | null {
+    return this.list.find((version) => version === name) ?? null;
+  }
+
+  refuse(version: WireVersion): void {
+    this.#refused.add(version);
+  }
+}

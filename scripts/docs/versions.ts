@@ -1,0 +1,74 @@
+import { readFileSync } from "node:fs";
+import {
+  WIRE_VERSIONS,
+  WIRE_VERSION_HEADER,
+  type WireVersion,
+  wireMismatch,
+} from "@svc/contract/browser/wire-versions.ts";
+import * as z from "zod";
+
+const MANIFEST = new URL("../../browser-pool/package.json", import.meta.url);
+const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) });
+
+/** docs/VERSIONS.md: which clients a session takes. */
+export function versionsDocument(): string {
+  const { dependencies } = Manifest.parse(JSON.parse(readFileSync(MANIFEST, "utf8")));
+  const rows = WIRE_VERSIONS.map((minor) => [`${minor}.x`, behind(minor, dependencies)]);
+  return `${HEAD}
+${table([["client on `/ws`", "served by"], ...rows])}
+${REST}`;
+}
+
+/** Its first row is the head. Columns are aligned, as the formatter wants them. */
+function table([head = [], ...rows]: string[][]): string {
+  const widths = head.map((_, at) =>
+    Math.max(...[head, ...rows].map((row) => row[at]?.length ?? 0)),
+  );
+  const line = (row: string[]) =>
+    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
+  return [head, widths.map((width) => "-".repeat(width)), ...rows].map(line).join("\n");
+}
+
+/** The exact version that answers clients of a minor: an alias or the package itself. */
+function behind(minor: WireVersion, dependencies: Record<string, string>): string {
+  const versions = Object.entries(dependencies)
+    .filter(([name]) => /^playwright-core(-|$)/.test(name))
+    .map(([, version]) => version.replace(/^npm:/, "").replace(/^playwright-core@/, ""));
+  const found = versions.find((version) => version.startsWith(`${minor}.`));
+  if (!found) throw new Error(`browser-pool has no playwright-core of ${minor}`);
+  return `\`playwright-core@${found}\``;
+}
+
+const HEAD = `# Versions
+
+Made from \`contract/browser/wire-versions.ts\` and \`browser-pool/package.json\` by \`npm run docs\`: do not edit.
+
+## Playwright on /ws
+
+Playwright's own protocol changes with every minor, so a pool keeps one server for each that it serves, loaded when the
+first client of it comes. All of them drive the same browser: clients of different minors see each other's pages.
+A client is told apart by its User-Agent, \`Playwright/<version>\`; one that names none gets the newest.
+`;
+
+const REST = `
+## 428
+
+Any other Playwright is refused at the upgrade with \`428 Precondition Required\` and plain text, such as
+
+\`\`\`
+${wireMismatch("1.50").trimEnd()}
+\`\`\`
+
+The fix is one of: install a version from the table, or connect to \`cdpEndpoint\`. To know it before the upgrade, send
+\`${WIRE_VERSION_HEADER}: ${WIRE_VERSIONS[0]}\` with \`POST /sessions\`: a version that is not served is 428 there already.
+Trying again does not help.
+
+## CDP
+
+\`cdpEndpoint\` takes any client of the DevTools protocol, of any version: Playwright's \`connectOverCDP\`, Puppeteer, raw CDP.
+
+## Chromium
+
+The one that is installed on the pool's machine. Each pool names it, and the minors it serves, in its registration:
+\`versions\` of \`GET /admin/hosts\`.
+`;

@@ -1,0 +1,49 @@
+import { expect } from "vitest";
+import WebSocket from "ws";
+import type { Rig } from "./rig.ts";
+
+interface Message {
+  id?: number;
+  params?: object;
+}
+
+/** Speaks Playwright's protocol by hand: what a client could send that its library would not. */
+export class RawWire {
+  readonly socket: WebSocket;
+  readonly #heard: Message[] = [];
+  #nextId = 1;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on("message", (data: Buffer) => void this.#heard.push(JSON.parse(data.toString())));
+  }
+
+  /** As a client of this version, past its first words. */
+  static async open(rig: Rig, id: string, version: string): Promise<RawWire> {
+    const { url, headers } = await rig.socket("ws", id);
+    const agent = { "user-agent": `Playwright/${version}.0 (x64)` };
+    const wire = new RawWire(new WebSocket(url, { headers: { ...headers, ...agent } }));
+    await new Promise((resolve, reject) => {
+      wire.socket.once("open", resolve);
+      wire.socket.once("error", reject);
+    });
+    await wire.call("", "initialize", { sdkLanguage: "javascript" });
+    return wire;
+  }
+
+  /** The answer as it came. */
+  async call(guid: string, method: string, params: object): Promise<string> {
+    const id = this.#nextId++;
+    this.socket.send(JSON.stringify({ id, guid, method, params, metadata: {} }));
+    const answer = () => this.#heard.find((message) => message.id === id);
+    await expect.poll(answer, { timeout: 10_000 }).toBeDefined();
+    return JSON.stringify(answer());
+  }
+
+  /** The first object of a type that it was told of. */
+  guidOf(type: string): string | undefined {
+    const params = this.#heard.map((message) => JSON.stringify(message.params ?? {}));
+    const found = params.find((text) => text.includes(`"type":"${type}"`));
+    return /"guid":"([^"]+)"/.exec(found ?? "")?.[1];
+  }
+}
