@@ -6,6 +6,8 @@ import { duties, type Duty, type SessionEvent, step, timers } from "./states/ses
 
 const KEY = "session";
 const retryMs = 5000;
+/** What a new session owes can wait until its client has its first page. */
+const settleMs = 1000;
 
 /** The one record of a session, its transitions and its alarm. All of it is synchronous but the alarm. */
 export class SessionStore {
@@ -36,7 +38,8 @@ export class SessionStore {
     const lasting = fresh.filter((duty) => duty !== "slot");
     const owed = [...new Set([...before.owed, ...lasting])];
     // In the same write as the change: an object that dies before it does its duty is woken to do it.
-    const retryAt = lasting.length > 0 ? now + retryMs : before.retryAt;
+    const patience = state.status === "active" ? settleMs : retryMs;
+    const retryAt = lasting.length > 0 ? now + patience : before.retryAt;
     const session = { ...before, state, owed, retryAt, place: place ?? before.place };
     const changed = state !== before.state;
     if (changed) this.save(session);

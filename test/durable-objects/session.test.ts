@@ -32,7 +32,7 @@ describe("usage", () => {
     const { id, orgId, stub } = await placed();
     await vi.waitFor(async () => {
       expect(await segment(id)).toMatchObject({ org_id: orgId, kind: "browser", ended_at: null });
-    });
+    }, 10_000);
     await stub.release();
     await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0));
     expect((await stored(stub))?.owed).toEqual([]);
@@ -40,7 +40,7 @@ describe("usage", () => {
 
   test("a database that fails is tried again by the alarm", async () => {
     const { id, stub } = await placed();
-    await vi.waitFor(async () => expect(await segment(id)).not.toBeNull());
+    await vi.waitFor(async () => expect(await segment(id)).not.toBeNull(), 10_000);
     await env.DB.exec("ALTER TABLE usage_segments RENAME TO gone");
     await stub.release();
     await vi.waitFor(async () => expect((await stored(stub))?.retryAt).not.toBeNull());
