@@ -1,0 +1,82 @@
+import { env } from "cloudflare:workers";
+import { ERRORS } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintObjectToken } from "@svc/contract/tokens.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { app } from "../../src/app.ts";
+import { call, newOrg } from "../support/worker-gateway.ts";
+
+/** A binding whose objects all fail, whatever they are asked. */
+const broken = {
+  getByName: () =>
+    new Proxy({}, { get: () => () => Promise.reject(new Error("the object is broken")) }),
+} as unknown;
+
+/** What a caller gets while one binding is broken. */
+async function ask(bindings: object, path: string, init: RequestInit = {}) {
+  const { key } = await newOrg("professional");
+  await call("/sessions", { bearer: key });
+  const headers = new Headers(init.headers);
+  headers.set("authorization", `Bearer ${key}`);
+  return app.request(path, { ...init, headers }, { ...env, ...bindings });
+}
+
+test("BrowserUnhealthy is no code of the catalogue", () => {
+  expect(Object.keys(ERRORS)).not.toContain("BrowserUnhealthy");
+});
+
+test.each([
+  ["a create whose session object fails", "POST", { SESSIONS: broken }],
+  ["a list whose org object fails", "GET", { ORGS: broken }],
+])("%s is 503 ObjectUnavailable and retryable", async (_name, method, bindings) => {
+  const response = await ask(bindings, "/sessions", { method });
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "ObjectUnavailable", retryable: true });
+});
+
+// Answers 500 as long as src/middleware/idempotency.ts asks its object without reach().
+test.fails("a create whose Idempotency-Key object fails is 503 and retryable", async () => {
+  const headers = { "idempotency-key": "k" };
+  const response = await ask({ IDEMPOTENCY: broken }, "/sessions", { method: "POST", headers });
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "ObjectUnavailable", retryable: true });
+});
+
+test("a stored object that cannot be read is 502 and retryable, by its signed URL", async () => {
+  const claims = { key: "a", contentType: "text/plain", expiresAt: Date.now() + 60_000 };
+  const token = await mintObjectToken("signing", claims);
+  const OBJECTS = { get: () => Promise.reject(new Error("R2 is down")) };
+  const response = await app.request(`/objects/${token}`, {}, { ...env, OBJECTS });
+  expect(response.status).toBe(502);
+  expect(await response.json()).toMatchObject({ code: "ControlPlaneUnavailable" });
+});
+
+test("a signed URL ends with its time, and is of no use for another object", async () => {
+  const claims = { key: "a", contentType: "text/plain", expiresAt: Date.now() - 1 };
+  await env.OBJECTS.put("a", "text");
+  const expired = await mintObjectToken("signing", claims);
+  const foreign = await mintObjectToken("other", { ...claims, expiresAt: Date.now() + 60_000 });
+  for (const token of [expired, foreign])
+    expect((await call(`/objects/${token}`)).status).toBe(404);
+});
+
+describe("while the registry of hosts fails", () => {
+  // What was read of it a moment ago is held for so long.
+  beforeEach(
+    () => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + LIMITS.fleetHeldMs }),
+  );
+  afterEach(() => void vi.useRealTimers());
+
+  test("GET /health is alive, with no counts", async () => {
+    const response = await ask({ FLEET: broken }, "/health");
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ ok: true, pools: 0, saturated: true });
+  });
+
+  // Answers 500 as long as src/routes/proxy/countries.ts asks the registry without reach().
+  test.fails("GET /proxy/countries is 503 and retryable", async () => {
+    const response = await ask({ FLEET: broken }, "/proxy/countries");
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ retryable: true });
+  });
+});

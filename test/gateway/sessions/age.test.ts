@@ -1,0 +1,71 @@
+import { env } from "cloudflare:workers";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintSessionId } from "@svc/contract/tokens.ts";
+import { expect, test, vi } from "vitest";
+import { call, newOrg, newPool } from "../../support/worker-gateway.ts";
+
+const DAY_MS = 86_400_000;
+const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+
+const upgrade = (path: string) => call(path, { headers: HANDSHAKE });
+
+/** A live session whose id was minted some time ago. */
+async function aged(ageMs: number) {
+  await newPool();
+  const { key, orgId: org } = await newOrg("professional");
+  const createdAt = Date.now() - ageMs;
+  const id = await mintSessionId("signing", { org, issuedAt: createdAt });
+  const answer = await env.SESSIONS.getByName(id).create({
+    id,
+    org,
+    plan: "professional",
+    kind: "fast",
+    cap: 50,
+    createdAt,
+    lifetimeMs: DAY_MS,
+    acquireMs: ageMs + 5000,
+    leaseIdleMs: null,
+    wireVersion: null,
+    statePath: null,
+    allowedDomains: null,
+  });
+  expect(answer).toHaveProperty("created");
+  return { id, key };
+}
+
+test("a session older than 90 minutes is read and released as any other; only its endpoints are gone", async () => {
+  const { id, key } = await aged(LIMITS.socketUrlAgeMs + 60_000);
+  const response = await call(`/sessions/${id}`, { bearer: key });
+  expect(response.status).toBe(200);
+  const record = await response.json();
+  expect(record).toMatchObject({ status: "active", kind: "fast" });
+  expect(record).not.toHaveProperty("wsEndpoint");
+  expect(record).not.toHaveProperty("cdpEndpoint");
+  expect((await upgrade(`/ws/${id}`)).status).toBe(401);
+  expect((await call(`/sessions/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
+  const released = await call(`/sessions/${id}`, { bearer: key });
+  expect(await released.json()).toMatchObject({ status: "released" });
+});
+
+test.each(["ws", "cdp"])(
+  "a socket of /%s that is open when its URL becomes too old stays open",
+  async (name) => {
+    const { id } = await aged(LIMITS.socketUrlAgeMs - 3000);
+    const response = await upgrade(`/${name}/${id}`);
+    expect(response.status).toBe(101);
+    const socket = response.webSocket;
+    if (!socket) throw new Error("no socket");
+    socket.accept();
+    const patience = { timeout: 10_000, interval: 250 };
+    await vi.waitFor(
+      async () => expect((await upgrade(`/${name}/${id}`)).status).toBe(401),
+      patience,
+    );
+    const echo = new Promise((resolve) => {
+      socket.addEventListener("message", ({ data }) => resolve(data), { once: true });
+    });
+    socket.send("still");
+    expect(await echo).toBe("still");
+    socket.close();
+  },
+);

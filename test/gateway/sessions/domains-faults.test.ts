@@ -1,0 +1,40 @@
+import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+
+/** Breaks the one call to the host by which a list is replaced. */
+function breakHost(answer: (signal: AbortSignal) => Promise<Response>): void {
+  const real = globalThis.fetch;
+  const spy = vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+    const isTheCall = input instanceof URL && input.pathname.endsWith("/allowed-domains");
+    return isTheCall && init?.signal ? answer(init.signal) : real(input, init);
+  });
+  onTestFinished(() => spy.mockRestore());
+}
+
+const answers = (status: number) => () => Promise.resolve(new Response("odd", { status }));
+const never = (signal: AbortSignal) =>
+  new Promise<Response>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("given up")));
+  });
+
+test.each([
+  ["refuses it", answers(404)],
+  ["fails", answers(500)],
+  ["answers something odd", answers(202)],
+  ["cannot be reached", () => Promise.reject(new Error("refused"))],
+  ["never answers", never],
+])("a list that the host %s is 503 PoolUnreachable and retryable", async (_name, answer) => {
+  const pool = await newPool();
+  const idle = { idle: 9, busy: 0, recycling: 0 };
+  await pool.beat({ kinds: { stealth: idle } });
+  const { key } = await newOrg("professional");
+  const wanted = json({ stealth: true, allowedDomains: ["a.example"] });
+  const made = await call("/sessions", { ...wanted, bearer: key });
+  const { sessionId } = SessionCreated.parse(await made.json());
+  breakHost(answer);
+  const init = { ...json({ domains: ["b.example"] }), bearer: key };
+  const response = await call(`/sessions/${sessionId}/allowed-domains`, init);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "PoolUnreachable", retryable: true });
+});
