@@ -73,7 +73,7 @@ export const ADMIN = {
     path: "/admin/hosts",
     summary: "List the registered hosts.",
     success: { status: 200, body: HostList },
-    errors: [],
+    errors: ["ObjectUnavailable"],
   },
   drainHost: {
     ...operator,

@@ -11,6 +11,6 @@ export const PROXY = {
     auth: "key",
     bodyBytes: LIMITS.requestBodyBytes,
     success: { status: 200, body: ProxyCountries },
-    errors: [],
+    errors: ["ObjectUnavailable"],
   },
 } as const satisfies Record<string, Operation>;

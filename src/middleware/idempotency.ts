@@ -5,6 +5,7 @@ import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
 import type { RememberedAnswer } from "../../durable-objects/idempotency.ts";
 import type { AppContext, AppEnv } from "../context.ts";
+import { reach } from "../objects.ts";
 
 /** Runs an operation once for an (org, Idempotency-Key), and replays its success (document 2, Idempotency). */
 export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
@@ -14,7 +15,7 @@ export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
     checkKey(key);
     const object = c.env.IDEMPOTENCY.getByName(`${c.get("caller").orgId} ${key}`);
     const fingerprint = await fingerprintOf(op, await c.req.text());
-    const verdict = await object.begin(fingerprint);
+    const verdict = await reach(() => object.begin(fingerprint));
     if (verdict.type === "reused") throw reused();
     if (verdict.type === "replay") return replay(verdict.answer);
     const run = async (): Promise<void> => {

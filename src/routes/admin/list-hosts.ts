@@ -1,8 +1,9 @@
 import { fleet } from "../../../durable-objects/fleet.ts";
 import type { Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
 
 export const listHosts: Handler = async (c) => {
-  const hosts = await fleet(c.env).list();
+  const hosts = await reach(() => fleet(c.env).list());
   // The registry is written on changes only: the last heartbeat is the host object's to say.
   const seen = await Promise.all(
     hosts.map(async (host) => ({

@@ -5,10 +5,11 @@ import {
 } from "@svc/contract/browser/proxy.ts";
 import { registeredHosts } from "../../../durable-objects/fleet.ts";
 import type { Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
 
 /** A tier is served where a registered pool has an exit for it; its URL template takes any country. */
 export const proxyCountries: Handler = async (c) => {
-  const hosts = await registeredHosts(c.env);
+  const hosts = await reach(() => registeredHosts(c.env));
   const served = new Set(hosts.flatMap((host) => host.proxyTiers ?? []));
   const countriesOf = (tier: ProxyTier) => (served.has(tier) ? [...PROXY_COUNTRIES] : []);
   const body: ProxyCountries = {
