@@ -8,7 +8,8 @@ import { isDeployed, openTarget } from "./target.ts";
 const missing = isDeployed() ? undefined : await missingBrowser();
 
 // Without a browser it is skipped, and the report names the reason.
-describe.skipIf(missing)(missing ?? "document 1", { timeout: 60_000 }, async () => {
+const reason = missing ? `: ${missing}` : "";
+describe.skipIf(missing)(`document 1${reason}`, { timeout: 60_000 }, async () => {
   const service = missing ? null : await serviceOf(await openTarget());
   afterAll(async () => {
     console.log(coverageTable());
