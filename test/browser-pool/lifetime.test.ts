@@ -1,4 +1,4 @@
-import { access, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { access, chmod, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,15 +18,21 @@ const exists = (path: string): Promise<boolean> =>
 
 describe.skipIf(await missingBrowser())("the life of a pool", () => {
   let stateDir: string;
+  /** Away from every other pool of this machine: each removes what it finds of dead ones. */
+  let env: { TMPDIR: string };
 
   beforeEach(async () => {
     stateDir = await mkdtemp(join(tmpdir(), "lifetime-"));
-    return () => rm(stateDir, { recursive: true, force: true });
+    env = { TMPDIR: await mkdtemp(join(tmpdir(), "life-")) };
+    await chmod(env.TMPDIR, 0o711);
+    return async () => {
+      for (const path of [stateDir, env.TMPDIR]) await rm(path, { recursive: true, force: true });
+    };
   });
 
   /** A pool with a warm browser, a session and clients on it; and what it has on the machine. */
   async function busyPool() {
-    const rig = await Rig.start({ stateDir });
+    const rig = await Rig.start({ stateDir, env });
     await rig.place("s");
     await rig.warm();
     await Promise.all([byWire(rig, "s"), RawCdp.open(rig, "s")]);
@@ -72,7 +78,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     await rig.end("SIGKILL");
     await expect.poll(() => alive(pids), { timeout: 10_000 }).toEqual([]);
     expect(await exists(folder)).toBe(true);
-    const next = await Rig.start({ stateDir });
+    const next = await Rig.start({ stateDir, env });
     expect(await exists(folder)).toBe(false);
     expect((await next.gateway.beat(() => true)).bootId).not.toBe(bootId);
     await next.warm();
@@ -83,7 +89,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     const { rig, folder } = await busyPool();
     await rig.end("SIGKILL");
     await rig.stop();
-    const next = await Rig.start();
+    const next = await Rig.start({ env });
     expect(await exists(folder)).toBe(false);
     await next.stop();
   });
