@@ -15,12 +15,12 @@ export interface RequestContext {
   /** Aborted by `rpc.cancel`, by a timeout and by the end of the connection. */
   signal: AbortSignal;
   stream: Stream;
-  notify(method: string, params: object): void;
+  notify: (method: string, params: object) => void;
 }
 
 /** A method of a server: parameters not yet checked in, the result out. */
 export interface Method {
-  run(params: unknown, context: RequestContext): Promise<object>;
+  run: (params: unknown, context: RequestContext) => Promise<object>;
   /** The method ends itself at `timeoutMs` and answers in its own way. */
   keepsTime?: boolean;
 }

@@ -1,0 +1,99 @@
+import { EXIT_CODES, type Exit } from "@svc/contract/control-channel/methods.ts";
+import { constants } from "node:os";
+import type { Cgroups } from "../cgroups.ts";
+import type { Ended, Launcher, Start, Started } from "../launcher/launcher.ts";
+import { OutputLog } from "./output-log.ts";
+import { PipeReader, PipeWriter } from "./pipe-reader.ts";
+
+export interface ProcessHost {
+  launcher: Launcher;
+  cgroups: Cgroups | null;
+}
+
+/** A running command with its output. */
+export class Process {
+  readonly pid: number;
+  readonly log = new OutputLog();
+  /** Resolves when the command has ended and its output is in the log. */
+  readonly ended: Promise<Exit>;
+  readonly #host: ProcessHost;
+  readonly #cgroup: string | null;
+  readonly #stdin: PipeWriter | null;
+  #isTimedOut = false;
+  #isOver = false;
+
+  private constructor(host: ProcessHost, started: Started, cgroup: string | null) {
+    this.pid = started.pid;
+    this.#host = host;
+    this.#cgroup = cgroup;
+    const readers = [
+      new PipeReader(started.stdout, 1, this.log),
+      new PipeReader(started.stderr, 2, this.log),
+    ];
+    this.#stdin = started.stdin === null ? null : new PipeWriter(started.stdin);
+    started.release();
+    this.ended = this.#end(started.ended, readers);
+  }
+
+  /** Starts a command in a cgroup of its own. Rejects with a `StartError`. */
+  static async start(host: ProcessHost, id: string, what: Omit<Start, "cgroup">): Promise<Process> {
+    const cgroup = (await host.cgroups?.add(id)) ?? null;
+    try {
+      return new Process(host, await host.launcher.launch({ ...what, cgroup }), cgroup);
+    } catch (error) {
+      if (cgroup !== null) await host.cgroups?.release(cgroup);
+      throw error;
+    }
+  }
+
+  /** To its process group; SIGKILL goes to everything it has started. */
+  async signal(name: NodeJS.Signals): Promise<void> {
+    if (this.#isOver) return;
+    signalGroup(this.pid, name);
+    if (name === "SIGKILL" && this.#cgroup !== null) await this.#host.cgroups?.kill(this.#cgroup);
+  }
+
+  /** Ends the whole tree because its time is over. */
+  async timeOut(): Promise<void> {
+    this.#isTimedOut = true;
+    await this.signal("SIGKILL");
+  }
+
+  /** Resolves when the command has taken the bytes. Empty: the end of its input. */
+  async write(bytes: Uint8Array): Promise<void> {
+    if (bytes.length === 0) this.#stdin?.end();
+    else await this.#stdin?.write(bytes);
+  }
+
+  async #end(ended: Promise<Ended>, readers: PipeReader[]): Promise<Exit> {
+    const how = await ended;
+    const sawOom =
+      this.#cgroup !== null && ((await this.#host.cgroups?.sawOom(this.#cgroup)) ?? false);
+    await Promise.all(readers.map((reader) => reader.finish()));
+    this.#isOver = true;
+    this.#stdin?.close();
+    this.log.close();
+    if (this.#cgroup !== null) await this.#host.cgroups?.release(this.#cgroup);
+    return exitOf(how, { isTimedOut: this.#isTimedOut, sawOom });
+  }
+}
+
+/** The codes of decisions: 124 past its time, 137 killed for memory, 128 + n by signal n. */
+export function exitOf(
+  { code, signal }: Ended,
+  { isTimedOut, sawOom }: { isTimedOut: boolean; sawOom: boolean },
+): Exit {
+  if (isTimedOut) return { exitCode: EXIT_CODES.timedOut, timedOut: true };
+  const exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
+  const byMemory = sawOom && exitCode === EXIT_CODES.outOfMemory;
+  return { exitCode, ...(signal && { signal }), ...(byMemory && { oom: true as const }) };
+}
+
+/** False when nobody of the group is left. */
+function signalGroup(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(-pid, name);
+  } catch {
+    return false;
+  }
+}
