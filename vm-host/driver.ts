@@ -1,4 +1,4 @@
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import type { Image } from "./images/store.ts";
 import type { Layer } from "./images/layer.ts";
 
@@ -20,11 +20,20 @@ export interface MachineSpec {
   memMb: number;
 }
 
+/** How the next life of a guest begins (contract/control-channel/link.ts). */
+export interface LifeStart {
+  /** The sync word that its agent waits for. */
+  word: Uint8Array;
+  /** How many lives it has had. */
+  generation: number;
+}
+
 /** A machine that was booted once and frozen: clones start from it. */
 export interface Template {
   key: string;
   folder: string;
   spec: MachineSpec;
+  life: LifeStart;
 }
 
 /** The two ports of the guest: small frames that are answered first, and everything large. */
@@ -43,7 +52,7 @@ export interface Machine {
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
-  openStream(port: GuestPort): Duplex;
+  openStream(port: GuestPort): Socket;
   /** Freezes its processors. */
   stop(): Promise<void>;
   cont(): Promise<void>;
@@ -52,6 +61,8 @@ export interface Machine {
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
   usage(): Promise<Usage | null>;
+  /** The last that its kernel and its first program printed. */
+  console(): Promise<string>;
   /** Ends it at once and leaves nothing. */
   destroy(): Promise<void>;
 }

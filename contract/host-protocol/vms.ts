@@ -102,6 +102,8 @@ export const VmHeartbeat = z.object({
   weaknesses: z.array(text).max(20),
   /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
+  /** Clones of the common size that wait for an owner. */
+  warm: count,
   free: z.object({ cpu: count, memMb: count, diskGb: count, slots: count }),
   images: z.array(ImageReport).max(50),
   /** Why it can serve nothing at all, with the fix. */

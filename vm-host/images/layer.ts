@@ -7,6 +7,8 @@ import { type Entry, archiveOf } from "./cpio.ts";
 import type { Image } from "./store.ts";
 
 const INIT = new URL("init.sh", import.meta.url);
+/** What the first program starts again and again. */
+const START = "#!/bin/sh\nexec /usr/local/bin/node /opt/svc/agent.mjs\n";
 const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];
 
 /** What lies over an image without being in it: the first program, its modules and the agent. */
@@ -42,6 +44,7 @@ async function entriesOf(image: Image, agentDir: string): Promise<Entry[]> {
     { path: "init", mode: 0o755, content: await readFile(INIT) },
     { path: "bin/busybox", mode: 0o755, content: await readFile(image.busybox) },
     ...(await Promise.all(files)),
+    { path: "agent/agent", mode: 0o755, content: Buffer.from(START) },
     ...(await agentEntries(agentDir)),
   ];
 }

@@ -19,7 +19,6 @@ export const FILES = {
   control: "ctl.sock",
   bulk: "bulk.sock",
   disk: "disk.qcow2",
-  console: "console.log",
   state: "state",
   memory: "mem",
 } as const;
@@ -28,7 +27,7 @@ export interface CommandOptions {
   name: string;
   spec: MachineSpec;
   accelerator: Accelerator["name"];
-  /** The machine's own folder: sockets, disk, console. */
+  /** The machine's own folder: sockets and disk. */
   folder: string;
   disk: string;
   /** A file that is the machine's memory; without one it has memory of its own. */
@@ -62,7 +61,8 @@ export function commandOf(options: CommandOptions): string[] {
     port("c0", join(folder, FILES.control), "svc0"),
     port("c1", join(folder, FILES.bulk), "svc1"),
     volumeSlots(),
-    ["-serial", `file:${join(folder, FILES.console)}`],
+    // In memory, the last of it: a file would grow as long as the guest writes.
+    ["-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"],
     ["-qmp", `unix:${join(folder, FILES.qmp)},server=on,wait=off`],
     isIncoming ? incoming : [],
     ["-sandbox", SANDBOX],
@@ -81,7 +81,8 @@ function diskOf(file: string): string[] {
   const path = `file.driver=file,file.filename=${escape(file)},file.discard=unmap`;
   return [
     ["-blockdev", `driver=qcow2,node-name=disk0,discard=unmap,${path}`],
-    ["-device", "virtio-blk-pci,drive=disk0,id=vd0"],
+    // A full disk of the host is an error in the guest, not a machine that stands still.
+    ["-device", "virtio-blk-pci,drive=disk0,id=vd0,werror=report,rerror=report"],
   ].flat();
 }
 

@@ -3,6 +3,8 @@ import { chown } from "node:fs/promises";
 
 /** Above the users that systems give to people, to services, and to browser slots. */
 const FIRST_UID = 30_000;
+/** One group for all hosts of a machine, so that they can use the same templates. */
+const GROUP = 29_999;
 const BLOCK = 100;
 const BLOCKS = 200;
 
@@ -12,12 +14,11 @@ const BLOCKS = 200;
  */
 export class Confinement {
   readonly firstUid: number;
-  readonly gid: number;
+  readonly gid = GROUP;
   readonly #taken = new Set<number>();
 
   private constructor(block: number) {
     this.firstUid = FIRST_UID + block * BLOCK;
-    this.gid = this.firstUid;
   }
 
   /** The block comes from the state folder's inode: two hosts of one machine have two. */

@@ -89,6 +89,12 @@ export class QemuMachine implements Machine {
     return this.#parts.process.usage();
   }
 
+  /** The last it printed. */
+  async console(): Promise<string> {
+    const read = { device: "console", size: 4096 };
+    return String(await this.#qmp.execute("ringbuf-read", read).catch(() => ""));
+  }
+
   /** Reads the state of all devices from descriptor 3; the memory is in place already. */
   async load(): Promise<void> {
     await this.#qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
