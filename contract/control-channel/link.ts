@@ -1,6 +1,6 @@
 import { LinkConnections } from "./link-connections.ts";
 import { FrameDecoder } from "./frames.ts";
-import { SyncScanner } from "./sync-word.ts";
+import { SyncScanner, answerTo } from "./sync-word.ts";
 import type { Receiver, Wire } from "./wire.ts";
 
 /** The byte stream under a link: a port of a machine. */
@@ -24,7 +24,7 @@ export interface LinkOptions {
 
 /**
  * Many connections on one port. A life begins when a side writes the sync word (`sync`); the other drops all
- * connections and half frames and answers with the word reversed. Whoever has called may send at once; it hears nothing
+ * connections and half frames and answers with the word's complement. Whoever has called may send at once; it hears nothing
  * before that answer.
  */
 export class Link {
@@ -47,7 +47,7 @@ export class Link {
   /** Begins a life. */
   sync(): void {
     this.#options.transport.write(this.#call.word);
-    this.#echo = new SyncScanner(this.#call.word.toReversed());
+    this.#echo = new SyncScanner(answerTo(this.#call.word));
     this.#isSynced = false;
     this.#connections.restart();
   }
@@ -90,7 +90,7 @@ export class Link {
 
   #called(): void {
     this.#connections.end("a new life of the port began");
-    this.#options.transport.write(this.#call.word.toReversed());
+    this.#options.transport.write(answerTo(this.#call.word));
     this.#options.onCalled?.();
     this.#connections.restart();
   }

@@ -13,6 +13,9 @@ export const FIRST_SYNC_WORD: Uint8Array = Uint8Array.from(
   (_, at) => (at * 151 + 0xf5) & 0xff,
 );
 
+/** What answers a word: never the word itself, so that two sides cannot go on answering each other. */
+export const answerTo = (word: Uint8Array): Uint8Array => word.map((byte) => ~byte);
+
 /** Finds the word in a stream of chunks, also across their edges. */
 export class SyncScanner {
   #word: Uint8Array;

@@ -46,9 +46,11 @@ export class SocketPort implements Transport {
   /** One for all that wait: there may be many streams. */
   async #roomOf(socket: Socket): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    socket.once("drain", resolve);
-    socket.once("close", resolve);
+    socket.on("drain", resolve);
+    socket.on("close", resolve);
     await promise;
+    socket.off("drain", resolve);
+    socket.off("close", resolve);
     this.#room = null;
   }
 

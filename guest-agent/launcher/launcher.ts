@@ -41,8 +41,14 @@ export class StartError extends Error {
   }
 }
 
+interface Reply {
+  words: string[];
+  /** Of a process that was started. */
+  ended: Promise<Ended> | null;
+}
+
 interface Order {
-  resolve: (words: string[]) => void;
+  resolve: (reply: Reply) => void;
   reject: (error: Error) => void;
 }
 
@@ -98,7 +104,7 @@ export class Launcher {
 
   async launch({ file, argv, env, cwd, cgroup, hasStdin }: Start): Promise<Started> {
     const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const words = await this.#ask(
+    const { words, ended } = await this.#ask(
       "start",
       cgroup === null ? "-" : hex(cgroup),
       hex(cwd),
@@ -114,7 +120,7 @@ export class Launcher {
       stdin: stdin < 0 ? null : path(stdin),
       stdout: path(stdout),
       stderr: path(stderr),
-      ended: this.#ends.get(pid)?.promise ?? Promise.resolve(LOST),
+      ended: ended ?? Promise.resolve(LOST),
       release: () => this.#tell("release", String(pid)),
     };
   }
@@ -137,7 +143,7 @@ export class Launcher {
     await this.gone;
   }
 
-  #ask(order: string, ...words: string[]): Promise<string[]> {
+  #ask(order: string, ...words: string[]): Promise<Reply> {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#orders.set(id, { resolve, reject });
@@ -161,12 +167,17 @@ export class Launcher {
       this.#ends.delete(Number(first));
       return;
     }
-    // At once: the line that tells its end may be the next one.
-    if (word === "started") this.#ends.set(Number(rest[0]), Promise.withResolvers());
     const order = this.#orders.get(Number(first));
     this.#orders.delete(Number(first));
     if (word === "failed") order?.reject(new StartError(rest[0] ?? "", Number(rest[1])));
-    else order?.resolve(rest);
+    else order?.resolve({ words: rest, ended: word === "started" ? this.#endOf(rest[0]) : null });
+  }
+
+  // Listens at once: the line that tells its end may be the next one.
+  #endOf(pid: string | undefined): Promise<Ended> {
+    const end = Promise.withResolvers<Ended>();
+    this.#ends.set(Number(pid), end);
+    return end.promise;
   }
 
   #lost(): void {

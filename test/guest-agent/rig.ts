@@ -1,6 +1,6 @@
 import type { Channel } from "@svc/contract/control-channel/binary-frame.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
-import type { Identity } from "@svc/contract/control-channel/identity.ts";
+import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
 import { Link } from "@svc/contract/control-channel/link.ts";
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import { RpcClient, type Shapes } from "@svc/contract/control-channel/rpc-client.ts";
@@ -130,8 +130,16 @@ export class AgentRig {
     const rig = new AgentRig(folder, cgroup);
     await rig.boot();
     await rig.connect(FIRST_SYNC_WORD);
-    if (hasIdentity) await rig.control.host.ask("identity.set", identity());
+    if (hasIdentity) await rig.identify();
     return rig;
+  }
+
+  /** The identity step, as the host does it in every life. */
+  async identify(who = identity()): Promise<IdentityDone> {
+    const done = await this.control.host.ask("identity.set", who);
+    const word = Buffer.from(who.nextSyncWord, "hex");
+    for (const { link } of [this.control, this.bulk]) link.useWord(word);
+    return done;
   }
 
   get pid(): number {
