@@ -55,21 +55,29 @@ export class Agent {
   }
 
   /**
-   * A port to serve. A call of the host on the control port begins a life; on the other one it only cleans the
-   * line, since the host uses that one after the identity step.
+   * A port to serve. A call of the host on the control port begins a life of the machine: the other port falls silent
+   * until the host, which knows its word by the identity step only, calls it too.
    */
   join(transport: Transport, isControl: boolean): Link {
-    const link = new Link({
+    const link: Link = new Link({
       transport,
       word: this.#word,
       isGuest: true,
       accept: (connection, wire) => this.#reception.accept(connection, wire),
-      onCalled: () => isControl && this.#gate.close(),
+      onCalled: () => {
+        if (isControl) this.#newLife(link);
+      },
     });
     this.#links.push(link);
     // Started again in the same life: the host hears that everything under way is lost.
     if (this.#gate.identity) link.sync();
     return link;
+  }
+
+  #newLife(control: Link): void {
+    this.#gate.close();
+    for (const link of this.#links)
+      if (link !== control) link.closed("a new life of the machine began");
   }
 
   #identityMethod(): Method {

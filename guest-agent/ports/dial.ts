@@ -32,7 +32,7 @@ async function dial(port: number): Promise<Socket> {
 }
 
 async function pipe(socket: Socket, { stream, signal }: RequestContext) {
-  const closed = once(socket, "close");
+  const closed = new Promise((resolve) => socket.once("close", resolve));
   // A reset shows as the end of both directions.
   socket.on("error", () => socket.destroy());
   signal.addEventListener("abort", () => socket.destroy(), { once: true });
@@ -40,7 +40,7 @@ async function pipe(socket: Socket, { stream, signal }: RequestContext) {
   stream.onBytes(async (_channel, bytes) => {
     if (bytes.length === 0) socket.end();
     else if (socket.writable && !socket.write(bytes))
-      await Promise.race([once(socket, "drain"), closed]).catch(() => {});
+      await Promise.race([new Promise((resolve) => socket.once("drain", resolve)), closed]);
   });
   try {
     // Its end is one direction's end only.

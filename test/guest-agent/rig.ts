@@ -110,8 +110,8 @@ export class AgentRig {
   readonly folder: string;
   readonly home: string;
   readonly cgroup: string | null;
-  control!: HostPort;
-  bulk!: HostPort;
+  #control: HostPort | null = null;
+  #bulk: HostPort | null = null;
   #child: ChildProcess | null = null;
 
   private constructor(folder: string, cgroup: string | null) {
@@ -138,8 +138,21 @@ export class AgentRig {
   async identify(who = identity()): Promise<IdentityDone> {
     const done = await this.control.host.ask("identity.set", who);
     const word = Buffer.from(who.nextSyncWord, "hex");
-    for (const { link } of [this.control, this.bulk]) link.useWord(word);
+    this.control.link.useWord(word);
+    if (this.#bulk) this.#bulk.link.useWord(word);
+    else this.#bulk = await HostPort.connect(join(this.folder, "bulk.sock"), word);
     return done;
+  }
+
+  get control(): HostPort {
+    if (!this.#control) throw new Error("the host is not connected");
+    return this.#control;
+  }
+
+  /** There from the identity step on. */
+  get bulk(): HostPort {
+    if (!this.#bulk) throw new Error("the machine has no identity");
+    return this.#bulk;
   }
 
   get pid(): number {
@@ -184,10 +197,17 @@ export class AgentRig {
     await Promise.race([up, died]);
   }
 
-  /** Connects the host's ends, as after a clone or a resume. */
+  /** Connects the host's control port, as after a clone or a resume; the other one comes with the identity. */
   async connect(word: Uint8Array): Promise<void> {
-    this.control = await HostPort.connect(join(this.folder, "ctl.sock"), word);
-    this.bulk = await HostPort.connect(join(this.folder, "bulk.sock"), word);
+    this.disconnect();
+    this.#control = await HostPort.connect(join(this.folder, "ctl.sock"), word);
+  }
+
+  /** The host's ends go, as when the machine is paused. */
+  disconnect(): void {
+    this.#control?.socket.destroy();
+    this.#bulk?.socket.destroy();
+    this.#bulk = null;
   }
 
   async kill(): Promise<void> {
@@ -199,8 +219,7 @@ export class AgentRig {
   }
 
   async close(): Promise<void> {
-    this.control.socket.destroy();
-    this.bulk.socket.destroy();
+    this.disconnect();
     await this.kill();
     if (this.cgroup) await removeGroups(this.cgroup);
     await rm(this.folder, { recursive: true, force: true });
