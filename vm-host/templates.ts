@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
+import { takeBuildLock } from "./images/lock.ts";
 import { hashOf } from "./images/recipe.ts";
 import { FILES } from "./qemu/command.ts";
 
@@ -21,6 +22,7 @@ import { FILES } from "./qemu/command.ts";
 const FORMAT = 1;
 const BLOCK_BYTES = 512;
 const NOTE = "template.json";
+const LOCK_POLL_MS = 200;
 
 /** What must be as it was when the template was made. */
 const Note = z.object({
@@ -85,7 +87,7 @@ export class Templates {
     const key = this.#keyOf(spec);
     const known = this.#building.get(key);
     if (known) return known;
-    const building = this.#queue.then(() => this.#make(spec, key));
+    const building = this.#queue.then(() => this.#once(spec, key));
     this.#queue = building;
     this.#building.set(key, building);
     void building.finally(() => this.#building.delete(key));
@@ -95,6 +97,12 @@ export class Templates {
   #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {
     const { version, accelerator } = this.#options.driver;
     return hashOf(FORMAT, image.image, layer.hash, cpu, memMb, version, accelerator.name);
+  }
+
+  /** Other hosts of this machine use the same folder: what one makes the others find. */
+  async #once(spec: MachineSpec, key: string): Promise<Template | null> {
+    using _lock = await takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
+    return (await this.find(spec)) ?? (await this.#make(spec, key));
   }
 
   async #make(spec: MachineSpec, key: string): Promise<Template | null> {
@@ -138,7 +146,7 @@ export class Templates {
   /** Drops those that were not used for the longest time. */
   async #keepBudget(newest: string): Promise<void> {
     const { folder, budgetBytes, log } = this.#options;
-    const names = (await readdir(folder)).filter((name) => !name.endsWith(".tmp"));
+    const names = (await readdir(folder)).filter((name) => /^[0-9a-f]+$/.test(name));
     const all = await Promise.all(names.map((name) => sizeOf(folder, name)));
     let total = all.reduce((sum, one) => sum + one.bytes, 0);
     for (const { name, bytes } of all.toSorted((left, right) => left.usedAt - right.usedAt)) {

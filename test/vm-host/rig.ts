@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
@@ -92,6 +93,18 @@ export class Rig {
   /** Waits until machines can be made. */
   async able(): Promise<void> {
     await this.gateway.beat((beat) => beat.accel !== undefined && beat.hint === undefined);
+  }
+
+  /** Waits until a template that was missing is built. */
+  async template(cpu = 2, memMb = 512): Promise<void> {
+    for (let tries = 0; tries < 60; tries += 1) {
+      const id = `probe-${tries}`;
+      const { how } = await this.place(id, { cpu, memMb });
+      await this.delete(id);
+      if (how !== "boot") return;
+      await pause(2_000);
+    }
+    throw new Error(`no template: ${this.stderr}`);
   }
 
   async call(

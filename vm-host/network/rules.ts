@@ -42,11 +42,15 @@ export function rulesOf(
   return `add table inet ${table}
 delete table inet ${table}
 table inet ${table} {
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
+    reject
+  }
   chain machines {
     ${accepts.join("\n    ")}
-    meta nfproto ipv6 reject
-    fib daddr type { local, broadcast, multicast } reject
-    ip daddr { ${REFUSED.join(", ")} } reject
+    meta nfproto ipv6 jump refuse
+    fib daddr type { local, broadcast, multicast } jump refuse
+    ip daddr { ${REFUSED.join(", ")} } jump refuse
   }
   chain output {
     type filter hook output priority 0; policy accept;
