@@ -74,9 +74,10 @@ export class Link {
     const from = Math.max(echoed, called);
     if (from >= 0) {
       this.#isSynced = true;
-      this.#echo = null;
       this.#decoder.reset();
     }
+    // Not for a call: when both sides have called, the answer comes behind it.
+    if (echoed >= 0) this.#echo = null;
     if (called >= 0) this.#called();
     if (this.#isSynced) this.#decoder.push(from > 0 ? chunk.subarray(from) : chunk);
   }
