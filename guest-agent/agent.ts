@@ -15,6 +15,8 @@ import type { Launcher } from "./launcher/launcher.ts";
 import { method } from "./method.ts";
 import { metricsMethod } from "./metrics.ts";
 import { dialMethod } from "./ports/dial.ts";
+import { ptyMethods } from "./pty/methods.ts";
+import { Terminals } from "./pty/terminals.ts";
 
 export interface AgentParts {
   launcher: Launcher;
@@ -38,7 +40,12 @@ export class Agent {
     this.commands = parts.commands(() => this.#gate.identity?.envs ?? {});
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
     this.#reception = new Reception(this.#gate, {
-      customer: { "rpc.ping": pingMethod(), ...customer, ...fileMethods() },
+      customer: {
+        "rpc.ping": pingMethod(),
+        ...customer,
+        ...fileMethods(),
+        ...ptyMethods(new Terminals(this.commands, parts.launcher)),
+      },
       host: {
         ...(exec && { "commands.exec": exec }),
         "metrics.read": metricsMethod(),
@@ -83,7 +90,7 @@ export class Agent {
   #identityMethod(): Method {
     return method(HOST_METHODS["identity.set"], async (identity) => {
       const { launcher, memory, root } = this.#parts;
-      const done = await assume(identity, launcher, root, async () => {});
+      const done = await assume(identity, launcher, root);
       await memory.keep(identity);
       this.#assumed(identity);
       return done;

@@ -32,6 +32,8 @@ export class Cgroups {
     if (!(await exists(join(root, "cgroup.procs")))) return null;
     const groups = new Cgroups(root, reserve);
     await mkdir(groups.#agent, { recursive: true });
+    // Children of an agent that was killed: one still holds a port.
+    await set(groups.#agent, "cgroup.kill", 1);
     await writeFile(join(groups.#agent, "cgroup.procs"), String(process.pid));
     await enable(root);
     await mkdir(groups.#work, { recursive: true });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { FILE_METHODS } from "./file-methods.ts";
+import { PTY_METHODS } from "./pty-methods.ts";
 
 /** Version of the protocol in `rpc.hello`. */
 export const PROTOCOL = 1;
@@ -103,6 +104,7 @@ export const METHODS = {
     result: ok,
   },
   ...FILE_METHODS,
+  ...PTY_METHODS,
 } as const;
 
 /** `rpc.hello`: the first message of the guest on a connection. */

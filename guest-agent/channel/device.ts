@@ -10,6 +10,7 @@ const WRITE_BYTES = 32 * 1024;
 const HIGH_BYTES = 512 * 1024;
 /** A port whose host end is closed reads as ended at once: asking again too often costs a quarter of a CPU. */
 const REOPEN_MS = 50;
+const REOPEN_TRIES = 100;
 
 /** A virtio-serial port of the machine. */
 export class DevicePort implements Transport {
@@ -27,7 +28,7 @@ export class DevicePort implements Transport {
   static async open(name: string): Promise<DevicePort | null> {
     for (const port of await readdir(CLASS).catch(() => [])) {
       const found = await readFile(join(CLASS, port, "name"), "utf8").catch(() => "");
-      if (found.trim() === name) return new DevicePort(await open(join("/dev", port), "r+"));
+      if (found.trim() === name) return new DevicePort(await openAlone(join("/dev", port)));
     }
     return null;
   }
@@ -87,5 +88,18 @@ export class DevicePort implements Transport {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const wake of waiters) wake();
+  }
+}
+
+/** A port is opened by one at a time: the reader of an agent that was killed may not have ended yet. */
+async function openAlone(path: string): Promise<FileHandle> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await open(path, "r+");
+    } catch (error) {
+      const isBusy = error instanceof Error && "code" in error && error.code === "EBUSY";
+      if (!isBusy || tries === REOPEN_TRIES) throw error;
+      await pause(REOPEN_MS);
+    }
   }
 }

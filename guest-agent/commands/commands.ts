@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { StartError } from "../launcher/launcher.ts";
 import { commandEnv } from "./environment.ts";
 import { OutputLog } from "./output-log.ts";
-import { Process, type ProcessHost } from "./process.ts";
+import { Process, type ProcessHost, type What } from "./process.ts";
 import { type Unstartable, resolveCommand } from "./resolve.ts";
 
 /** Processes kept by name at once, running or not. */
@@ -55,14 +55,14 @@ export class Commands {
   }
 
   /** Starts a command. Never rejects for what the command is: that is how it ends. */
-  async run(command: Command, hasStdin: boolean, id = newProcessId()): Promise<Running> {
+  async run(command: Command, stdin: What["stdin"], id = newId("proc")): Promise<Running> {
     const cwd = resolve(this.#home, command.cwd ?? "");
     const env = commandEnv(this.#home, this.#session(), command.env);
     const file = await resolveCommand(command.cmd, cwd, env["PATH"] ?? "");
     if (typeof file !== "string") return unstarted(file);
     const argv = [command.cmd, ...(command.args ?? [])];
     try {
-      const process = await Process.start(this.#host, id, { file, argv, env, cwd, hasStdin });
+      const process = await Process.start(this.#host, id, { file, argv, env, cwd, stdin });
       this.#running.add(process);
       void process.ended.finally(() => this.#running.delete(process));
       return { pid: process.pid, log: process.log, ended: process.ended, process };
@@ -74,8 +74,8 @@ export class Commands {
   /** Starts a command that can be attached to by its id. */
   async start(command: Command, tag: string | undefined): Promise<Handle> {
     this.#makeRoom();
-    const id = newProcessId();
-    const running = await this.run(command, true, id);
+    const id = newId("proc");
+    const running = await this.run(command, "pipe", id);
     const { cmd, args = [], cwd = "" } = command;
     const info = {
       id,
@@ -113,8 +113,9 @@ export class Commands {
   }
 }
 
-export function newProcessId(): string {
-  return `proc_${randomText(12).toLowerCase()}`;
+/** A name for a process or a terminal. */
+export function newId(kind: "proc" | "pty"): string {
+  return `${kind}_${randomText(12).toLowerCase()}`;
 }
 
 /** The end of a command that never began, told on its stderr. */

@@ -1,3 +1,4 @@
+import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import type { OutputChannel, OutputLog } from "./output-log.ts";
 
 export interface FollowOptions {
@@ -30,4 +31,18 @@ export async function follow(log: OutputLog, options: FollowOptions): Promise<vo
   } finally {
     log.leave(follower);
   }
+}
+
+/** Output to the stream of a request. */
+export function toStream({
+  id,
+  stream,
+  signal,
+  notify,
+}: RequestContext): Omit<FollowOptions, "from"> {
+  return {
+    signal,
+    take: (channel, bytes) => stream.write(channel, bytes),
+    onGap: (from, to) => notify("rpc.gap", { stream: id, from, to }),
+  };
 }

@@ -1,10 +1,10 @@
 import { ANSWER_OUTPUT_BYTES, METHODS } from "@svc/contract/control-channel/methods.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
-import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
+import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { method } from "../method.ts";
 import { Collector } from "./collector.ts";
 import type { Commands, Running } from "./commands.ts";
-import { type FollowOptions, follow } from "./follow.ts";
+import { type FollowOptions, follow, toStream } from "./follow.ts";
 
 const LONGEST_TIMER_MS = 0x7fff_ffff;
 const KEEPS_TIME = { keepsTime: true };
@@ -42,7 +42,7 @@ function runMethod(commands: Commands): Method {
   return method(
     METHODS["commands.run"],
     async ({ stdin, stream = false, timeoutMs, ...command }, context) => {
-      const running = await commands.run(command, stream || stdin !== undefined);
+      const running = await commands.run(command, stream || stdin !== undefined ? "pipe" : "none");
       if (stream) context.stream.onBytes((_channel, bytes) => running.process?.write(bytes));
       if (stdin !== undefined) void feed(running, stdin, !stream);
       const collector = new Collector(ANSWER_OUTPUT_BYTES);
@@ -60,7 +60,7 @@ function execMethod(commands: Commands): Method {
   return method(
     HOST_METHODS["commands.exec"],
     async ({ timeoutMs, maxBytes, ...command }, context) => {
-      const running = await commands.run(command, false);
+      const running = await commands.run(command, "none");
       const room = { 1: maxBytes, 2: maxBytes };
       const kept = { isWhole: true };
       const exit = await foreground(running, timeoutMs, {
@@ -77,14 +77,6 @@ function execMethod(commands: Commands): Method {
     },
     KEEPS_TIME,
   );
-}
-
-function toStream({ id, stream, signal, notify }: RequestContext): Omit<FollowOptions, "from"> {
-  return {
-    signal,
-    take: (channel, bytes) => stream.write(channel, bytes),
-    onGap: (from, to) => notify("rpc.gap", { stream: id, from, to }),
-  };
 }
 
 /** A command that lives as long as its request: it ends with its time, and when nobody waits for it any more. */

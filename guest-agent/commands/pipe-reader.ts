@@ -12,15 +12,22 @@ export class PipeReader {
   readonly #log: OutputLog;
   #isAtEnd = false;
 
-  constructor(path: string, channel: OutputChannel, log: OutputLog) {
+  /** `fd` is not blocking, and is the socket's. */
+  constructor(fd: number, socket: Socket, channel: OutputChannel, log: OutputLog) {
     this.#channel = channel;
     this.#log = log;
-    this.#fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    this.#socket = new Socket({ fd: this.#fd, readable: true, writable: false });
+    this.#fd = fd;
+    this.#socket = socket;
     this.#socket.on("data", (bytes: Buffer) => this.#take(bytes));
     this.#socket.once("error", () => (this.#isAtEnd = true));
     this.#socket.once("close", () => (this.#isAtEnd = true));
     this.#socket.once("end", () => (this.#isAtEnd = true));
+  }
+
+  /** Reads the pipe behind a path. */
+  static open(path: string, channel: OutputChannel, log: OutputLog): PipeReader {
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    return new PipeReader(fd, new Socket({ fd, readable: true, writable: false }), channel, log);
   }
 
   /**
@@ -71,11 +78,15 @@ export class PipeReader {
 export class PipeWriter {
   readonly #socket: Socket;
 
-  constructor(path: string) {
-    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    this.#socket = new Socket({ fd, readable: false, writable: true });
+  constructor(socket: Socket) {
+    this.#socket = socket;
     // A program may end without reading its input.
     this.#socket.on("error", () => {});
+  }
+
+  static open(path: string): PipeWriter {
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    return new PipeWriter(new Socket({ fd, readable: false, writable: true }));
   }
 
   /** Resolves when the process has taken it, or never will. */

@@ -1,7 +1,8 @@
 import { EXIT_CODES, type Exit } from "@svc/contract/control-channel/methods.ts";
+import type { Socket } from "node:net";
 import { constants } from "node:os";
 import type { Cgroups } from "../cgroups.ts";
-import type { Ended, Launcher, Start, Started } from "../launcher/launcher.ts";
+import type { Ended, Launcher, Start, Started, Terminal } from "../launcher/launcher.ts";
 import { OutputLog } from "./output-log.ts";
 import { PipeReader, PipeWriter } from "./pipe-reader.ts";
 
@@ -9,6 +10,14 @@ export interface ProcessHost {
   launcher: Launcher;
   cgroups: Cgroups | null;
 }
+
+/** A terminal with the stream over it. */
+export interface OpenTerminal extends Terminal {
+  socket: Socket;
+}
+
+/** What to start; the cgroup is the process's own affair. */
+export type What = Omit<Start, "cgroup" | "stdin"> & { stdin: "pipe" | "none" | OpenTerminal };
 
 /** A running command with its output. */
 export class Process {
@@ -22,24 +31,34 @@ export class Process {
   #isTimedOut = false;
   #isOver = false;
 
-  private constructor(host: ProcessHost, started: Started, cgroup: string | null) {
+  private constructor(
+    host: ProcessHost,
+    started: Started,
+    cgroup: string | null,
+    terminal: OpenTerminal | null,
+  ) {
     this.pid = started.pid;
     this.#host = host;
     this.#cgroup = cgroup;
-    const readers = [
-      new PipeReader(started.stdout, 1, this.log),
-      new PipeReader(started.stderr, 2, this.log),
-    ];
-    this.#stdin = started.stdin === null ? null : new PipeWriter(started.stdin);
+    const readers = terminal
+      ? [new PipeReader(terminal.fd, terminal.socket, 1, this.log)]
+      : [
+          PipeReader.open(started.stdout, 1, this.log),
+          PipeReader.open(started.stderr, 2, this.log),
+        ];
+    if (terminal) this.#stdin = new PipeWriter(terminal.socket);
+    else this.#stdin = started.stdin === null ? null : PipeWriter.open(started.stdin);
     started.release();
     this.ended = this.#end(started.ended, readers);
   }
 
   /** Starts a command in a cgroup of its own. Rejects with a `StartError`. */
-  static async start(host: ProcessHost, id: string, what: Omit<Start, "cgroup">): Promise<Process> {
+  static async start(host: ProcessHost, id: string, what: What): Promise<Process> {
     const cgroup = (await host.cgroups?.add(id)) ?? null;
+    const terminal = typeof what.stdin === "object" ? what.stdin : null;
     try {
-      return new Process(host, await host.launcher.launch({ ...what, cgroup }), cgroup);
+      const started = await host.launcher.launch({ ...what, cgroup });
+      return new Process(host, started, cgroup, terminal);
     } catch (error) {
       if (cgroup !== null) await host.cgroups?.release(cgroup);
       throw error;

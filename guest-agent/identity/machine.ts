@@ -3,25 +3,17 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 
-/** What must follow the identity beside the files: interpreters that run since the template. */
-export type Reseed = (identity: Identity) => Promise<void>;
-
 /** Makes the machine be who the host says it is. No process is started on the way. */
 export async function assume(
   identity: Identity,
   launcher: Launcher,
   root: string,
-  reseed: Reseed,
 ): Promise<IdentityDone> {
   const began = performance.now();
   const clockStepMs = identity.nowMs - Date.now();
   // The clock first: the other steps take time, and `nowMs` grows old.
   await launcher.setClock(identity.nowMs);
-  await Promise.all([
-    launcher.addEntropy(identity.entropy),
-    nameMachine(identity, root),
-    reseed(identity),
-  ]);
+  await Promise.all([launcher.addEntropy(identity.entropy), nameMachine(identity, root)]);
   return { generation: identity.generation, tookMs: performance.now() - began, clockStepMs };
 }
 

@@ -11,7 +11,18 @@ export interface Start {
   cwd: string;
   /** Folder of a cgroup to be in from the first instruction on. */
   cgroup: string | null;
-  hasStdin: boolean;
+  /** A pipe to write to, the other side of an open terminal, or nothing to read. */
+  stdin: "pipe" | "none" | Terminal;
+}
+
+/** A terminal that this process holds open. */
+export interface Terminal extends TerminalSize {
+  fd: number;
+}
+
+export interface TerminalSize {
+  cols: number;
+  rows: number;
 }
 
 /** How a process ended. */
@@ -102,13 +113,13 @@ export class Launcher {
     return this.#child.pid ?? 0;
   }
 
-  async launch({ file, argv, env, cwd, cgroup, hasStdin }: Start): Promise<Started> {
+  async launch({ file, argv, env, cwd, cgroup, stdin: input }: Start): Promise<Started> {
     const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const { words, ended } = await this.#ask(
       "start",
       cgroup === null ? "-" : hex(cgroup),
       hex(cwd),
-      hasStdin ? "1" : "0",
+      inputWord(input),
       hex(file),
       hexes(argv),
       hexes(pairs),
@@ -123,6 +134,11 @@ export class Launcher {
       ended: ended ?? Promise.resolve(LOST),
       release: () => this.#tell("release", String(pid)),
     };
+  }
+
+  /** Gives a terminal another size; what runs in it is told. */
+  async resize({ fd, cols, rows }: Terminal): Promise<void> {
+    await this.#ask("resize", ...[process.pid, fd, cols, rows].map(String));
   }
 
   /** Sets the clock of the machine. */
@@ -186,6 +202,11 @@ export class Launcher {
     this.#orders.clear();
     this.#ends.clear();
   }
+}
+
+function inputWord(input: Start["stdin"]): string {
+  if (input === "pipe") return "1";
+  return input === "none" ? "0" : [process.pid, input.fd, input.cols, input.rows].join(",");
 }
 
 function perl(): string[] {

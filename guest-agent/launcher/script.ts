@@ -22,6 +22,34 @@ sub text { my ($hex) = @_; return $hex eq '-' ? '' : pack('H*', $hex) }
 sub list { my ($hex) = @_; return $hex eq '-' ? () : map { pack('H*', $_) } split(/,/, $hex, -1) }
 sub put { my ($path, $value) = @_; open(my $file, '>', $path) or return 0; my $n = syswrite($file, $value); close($file); return defined $n }
 
+# The agent's own handle of a terminal, lent for a moment: pidfd_open and pidfd_getfd, the same numbers everywhere.
+sub lent {
+  my ($owner, $fd) = @_;
+  my $pidfd = syscall(434, $owner + 0, 0);
+  return undef if $pidfd < 0;
+  open(my $whole, '<&=', $pidfd) or return undef;
+  my $number = syscall(438, $pidfd, $fd + 0, 0);
+  return undef if $number < 0;
+  open(my $handle, '+<&=', $number) or return undef;
+  return $handle;
+}
+
+sub resize {
+  my ($id, $owner, $fd, $cols, $rows) = @_;
+  my $terminal = lent($owner, $fd);
+  my $size = pack('SSSS', $rows, $cols, 0, 0);
+  say_line($terminal && ioctl($terminal, 0x5414, $size) ? ('done', $id) : ('failed', $id, 'resize', $!+0));
+}
+
+# The name of the terminal's other side, unlocked and with its size.
+sub terminal {
+  my ($owner, $fd, $cols, $rows) = split(/,/, $_[0]);
+  my $terminal = lent($owner, $fd) or return undef;
+  my ($lock, $number, $size) = (pack('i', 0), pack('i', 0), pack('SSSS', $rows, $cols, 0, 0));
+  ioctl($terminal, 0x40045431, $lock) && ioctl($terminal, 0x80045430, $number) && ioctl($terminal, 0x5414, $size) or return undef;
+  return '/dev/pts/' . unpack('i', $number);
+}
+
 sub become {
   my ($report, $group, $in, $out, $err, $dir, $file, $argv, $env) = @_;
   my $fail = sub { syswrite($report, "$_[0] " . ($!+0)); require POSIX; POSIX::_exit(127) };
@@ -30,6 +58,8 @@ sub become {
   syscall($nr{setsid});
   $SIG{$_} = 'DEFAULT' for qw(CHLD PIPE INT HUP);
   chdir($dir) or $fail->('chdir');
+  # The first terminal that a session's leader opens is the session's.
+  if (!ref $in) { open(my $slave, '+<', $in) or $fail->('terminal'); ($in, $out, $err) = ($slave) x 3 }
   open(STDIN, '<&', $in) && open(STDOUT, '>&', $out) && open(STDERR, '>&', $err) or $fail->('dup');
   %ENV = map { my $at = index($_, '='); (substr($_, 0, $at), substr($_, $at + 1)) } @$env;
   { no warnings; exec { $file } @$argv }
@@ -39,7 +69,7 @@ sub become {
 sub start {
   my ($id, $group, $dir, $wants, $file, $argv, $env) = @_;
   my ($in, $to);
-  my $ok = $wants ? pipe($in, $to) : open($in, '<', '/dev/null');
+  my $ok = $wants =~ /,/ ? defined($in = terminal($wants)) : $wants ? pipe($in, $to) : open($in, '<', '/dev/null');
   unless ($ok && pipe(my $from, my $out) && pipe(my $from2, my $err) && pipe(my $told, my $report)) {
     return say_line('failed', $id, 'pipe', $!+0);
   } else {
@@ -77,7 +107,7 @@ sub entropy {
 }
 
 my %orders = (
-  start => \&start, clock => \&clock, entropy => \&entropy,
+  start => \&start, resize => \&resize, clock => \&clock, entropy => \&entropy,
   release => sub { delete $held{$_[0]} },
 );
 
