@@ -8,6 +8,7 @@ import { Reception } from "./channel/connection.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
 import { fileMethods } from "./files/methods.ts";
+import { gitMethods } from "./git/methods.ts";
 import { Gate } from "./identity/gate.ts";
 import { assume } from "./identity/machine.ts";
 import type { IdentityMemory } from "./identity/memory.ts";
@@ -44,6 +45,7 @@ export class Agent {
         "rpc.ping": pingMethod(),
         ...customer,
         ...fileMethods(),
+        ...gitMethods(this.commands),
         ...ptyMethods(new Terminals(this.commands, parts.launcher)),
       },
       host: {

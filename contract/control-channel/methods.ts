@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { FILE_METHODS } from "./file-methods.ts";
+import { GIT_METHODS } from "./git-methods.ts";
 import { PTY_METHODS } from "./pty-methods.ts";
 
 /** Version of the protocol in `rpc.hello`. */
@@ -104,6 +105,7 @@ export const METHODS = {
     result: ok,
   },
   ...FILE_METHODS,
+  ...GIT_METHODS,
   ...PTY_METHODS,
 } as const;
 

@@ -4,9 +4,9 @@ import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { method } from "../method.ts";
 import { Collector } from "./collector.ts";
 import type { Commands, Running } from "./commands.ts";
-import { type FollowOptions, follow, toStream } from "./follow.ts";
+import { follow, toStream } from "./follow.ts";
+import { foreground } from "./foreground.ts";
 
-const LONGEST_TIMER_MS = 0x7fff_ffff;
 const KEEPS_TIME = { keepsTime: true };
 
 /** The namespace `commands`. */
@@ -77,24 +77,6 @@ function execMethod(commands: Commands): Method {
     },
     KEEPS_TIME,
   );
-}
-
-/** A command that lives as long as its request: it ends with its time, and when nobody waits for it any more. */
-async function foreground(running: Running, timeoutMs: number | undefined, options: FollowOptions) {
-  const { process } = running;
-  const kill = () => void process?.signal("SIGKILL");
-  options.signal.addEventListener("abort", kill, { once: true });
-  if (options.signal.aborted) kill();
-  const timeOut = () => void process?.timeOut();
-  const timer =
-    timeoutMs === undefined ? null : setTimeout(timeOut, Math.min(timeoutMs, LONGEST_TIMER_MS));
-  try {
-    await follow(running.log, options);
-    // A follower that left early leaves a command that is being killed.
-    return await running.ended;
-  } finally {
-    if (timer) clearTimeout(timer);
-  }
 }
 
 async function feed(running: Running, stdin: string, isWhole: boolean): Promise<void> {
