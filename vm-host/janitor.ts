@@ -10,12 +10,18 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import { removeRules } from "./network/rules.ts";
 
 const PREFIX = "svcvm-";
+const NOTE = "owner.json";
+/** Where a folder can be when the temporary folder is closed to the machines' users. */
+const OPEN_PARENT = "/tmp";
+const OTHERS_MAY_PASS = 0o001;
+/** What the path of a unix socket may have, less what follows the run's folder. */
+const LONGEST_PARENT = 50;
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 50;
 
@@ -34,24 +40,49 @@ type Owner = z.infer<typeof Owner>;
 export interface Run {
   /** Names what cannot lie in the folder: the table of network rules. */
   name: string;
-  /** Not in the state folder: the path of a unix socket may have 107 bytes only. */
+  /** For sockets. Not in the state folder: the path of a unix socket may have 107 bytes only. */
   folder: string;
+  /** For disks: the temporary folder may be memory. */
+  disks: string;
   /** A number that is the same for the same state folder. */
   seed: number;
   close(): Promise<void>;
 }
 
 /** Removes what runs that were killed have left, and opens one. */
-export async function openRun(stateDir: string): Promise<Run> {
+export async function openRun(stateDir: string, cacheDir: string): Promise<Run> {
   await mkdir(stateDir, { recursive: true });
   const { dev, ino } = await stat(stateDir);
   const owner = await ownerOf(`${dev}:${ino}`);
-  await sweep(owner);
-  const folder = await mkdtemp(join(tmpdir(), PREFIX));
-  await writeFile(join(folder, "owner.json"), JSON.stringify(owner), { mode: 0o600 });
-  // Machines' users pass through; only their own folder opens to them.
+  const parent = await openParent();
+  const allDisks = join(cacheDir, "disks");
+  await mkdir(allDisks, { recursive: true, mode: 0o711 });
+  for (const place of new Set([parent, tmpdir(), OPEN_PARENT, allDisks])) await sweep(place, owner);
+  const folder = await mkdtemp(join(parent, PREFIX));
+  const disks = join(allDisks, basename(folder));
+  await mkdir(disks);
+  for (const one of [folder, disks]) await claim(one, owner);
+  const close = async (): Promise<void> => {
+    await removeRun(folder);
+    await removeRun(disks);
+  };
+  return { name: nameOf(folder), folder, disks, seed: ino, close };
+}
+
+async function claim(folder: string, owner: Owner): Promise<void> {
+  await writeFile(join(folder, NOTE), JSON.stringify(owner), { mode: 0o600 });
+  // Machines' users pass through; only their own files open to them.
   await chmod(folder, 0o711);
-  return { name: nameOf(folder), folder, seed: ino, close: () => removeRun(folder) };
+}
+
+/** The temporary folder, unless machines' users cannot get there or its path is too long. */
+async function openParent(): Promise<string> {
+  const path = tmpdir();
+  if (path.length > LONGEST_PARENT) return OPEN_PARENT;
+  if (process.getuid?.() !== 0) return path;
+  for (let at = path; at !== dirname(at); at = dirname(at))
+    if (((await stat(at)).mode & OTHERS_MAY_PASS) === 0) return OPEN_PARENT;
+  return path;
 }
 
 const nameOf = (folder: string): string => `svc_vm_${basename(folder).slice(PREFIX.length)}`;
@@ -62,10 +93,10 @@ async function ownerOf(state: string): Promise<Owner> {
   return { pid: process.pid, startedAt, pidNamespace, state };
 }
 
-async function sweep(mine: Owner): Promise<void> {
-  const names = await readdir(tmpdir());
+async function sweep(place: string, mine: Owner): Promise<void> {
+  const names = await readdir(place).catch(() => []);
   for (const name of names.filter((one) => one.startsWith(PREFIX))) {
-    const folder = join(tmpdir(), name);
+    const folder = join(place, name);
     const owner = await readOwner(folder);
     if (owner && (await isLeftOver(owner, mine))) await removeRun(folder);
   }
@@ -116,7 +147,7 @@ async function readOwner(folder: string): Promise<Owner | null> {
   try {
     const { uid } = await stat(folder);
     if (uid !== process.getuid?.()) return null;
-    return Owner.parse(JSON.parse(await readFile(join(folder, "owner.json"), "utf8")));
+    return Owner.parse(JSON.parse(await readFile(join(folder, NOTE), "utf8")));
   } catch {
     return null;
   }

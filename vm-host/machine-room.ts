@@ -42,7 +42,7 @@ export async function openMachineRoom(
   await mkdir(runDir, { mode: 0o711 });
   const probe = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
   const accelerator = await probeAccelerator(probe);
-  const driver = new QemuDriver({ version, accelerator, confinement, runDir });
+  const driver = new QemuDriver({ version, accelerator, confinement, runDir, diskDir: run.disks });
   const folder = join(cacheDir, "templates");
   const budgetBytes = config.templateBytes;
   const templates = new Templates({ driver, folder, budgetBytes, log, settle });

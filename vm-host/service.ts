@@ -86,7 +86,7 @@ export class VmService {
 
   /** Opens the front and starts to beat. Returns before an image or a machine is there. */
   static async start(config: VmHostConfig, log: Log): Promise<VmService> {
-    const run = await openRun(config.stateDir);
+    const run = await openRun(config.stateDir, config.cacheDir);
     const confinement = Confinement.of(run.seed);
     const egress = await Egress.open(run.name, confinement, config.egressAllow);
     const qemu = await qemuVersion();
@@ -163,7 +163,7 @@ export class VmService {
   }
 
   async #checkDisk(): Promise<void> {
-    this.#freeDiskGb = await freeDisk(this.#foundation.run.folder);
+    this.#freeDiskGb = await freeDisk(this.#foundation.run.disks);
   }
 
   #snapshot(): VmHeartbeat {

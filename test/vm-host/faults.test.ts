@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cacheDirOf } from "../../vm-host/config.ts";
 import { below } from "../browser-pool/processes.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
@@ -73,8 +74,10 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await rig
       .exec("off", "/opt/svc/init", ["poweroff", "-f"], { timeoutMs: 5_000 })
       .catch(() => null);
-    await rig.exec("off", "sh", ["-c", "echo o > /proc/sysrq-trigger"]).catch(() => null);
-    await rig.gateway.report("off", ({ ended }) => ended === "machine_died");
+    const off = ["-c", "echo o > /proc/sysrq-trigger"];
+    await rig.exec("off", "sh", off, { timeoutMs: 5_000 }).catch(() => null);
+    const { ended } = await rig.gateway.report("off", (report) => report.ended !== undefined);
+    expect(ended).toBe("machine_died");
   });
 
   test("an agent that is killed comes back and answers", async () => {
@@ -99,12 +102,12 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
   });
 
   test("after a fork bomb the next command works", async () => {
-    await rig
-      .exec("keeper", "bash", ["-c", ":(){ :|:& };:"], { timeoutMs: 4_000 })
-      .catch(() => null);
+    await rig.place("bomb");
+    await rig.exec("bomb", "bash", ["-c", ":(){ :|:& };:"], { timeoutMs: 4_000 }).catch(() => null);
     await expect
-      .poll(() => rig.sh("keeper", "echo alive").catch(() => ""), { timeout: 60_000 })
+      .poll(() => rig.sh("bomb", "echo alive").catch(() => ""), { timeout: 60_000 })
       .toBe("alive");
+    await rig.delete("bomb");
   });
 
   test("a program that takes all memory is ended, and the next command works", async () => {
@@ -131,8 +134,12 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
 
   test.skipIf(!isRoot)("a full disk of the host is an error in the guest, no more", async () => {
     const folder = mkdtempSync(join(tmpdir(), "full-"));
+    const cache = cacheDirOf(process.env);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=96m", "tmpfs", folder]);
-    const tight = await Rig.start({ env: { TMPDIR: folder } });
+    for (const part of ["images", "templates", "layers"])
+      symlinkSync(join(cache, part), join(folder, part));
+    chmodSync(folder, 0o755);
+    const tight = await Rig.start({ env: { SVC_CACHE_DIR: folder } });
     try {
       await tight.able();
       await tight.place("writer");
@@ -155,7 +162,6 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
 
   test("a host that is killed takes its machines with it, and the next start leaves nothing", async () => {
     const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
-    mkdirSync(stateDir, { recursive: true });
     const before = new Set(runFolders());
     const first = await Rig.start({ stateDir });
     await first.able();

@@ -3,6 +3,7 @@ import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { IdentityDone } from "@svc/contract/control-channel/identity.ts";
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -11,6 +12,10 @@ import { type Self, identityOf } from "./identity.ts";
 import { GuestPort, type HostClient } from "./port.ts";
 import { GuestSocket } from "./socket.ts";
 
+const LATE: unique symbol = Symbol("late");
+const METRICS_MS = 5_000;
+/** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
+const SILENCE_MS = 10_000;
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
 /** What the agent of a machine does for its host. */
@@ -69,7 +74,7 @@ export class Guest {
       },
       ...(signal && { signal }),
     });
-    const { exitCode, timedOut, oom, truncated } = await call.result;
+    const { exitCode, timedOut, oom, truncated } = await answered(call.result, timeoutMs);
     const text = (channel: 1 | 2): string => Buffer.concat(streams[channel]).toString();
     return {
       exitCode,
@@ -82,7 +87,7 @@ export class Guest {
   }
 
   metrics() {
-    return this.#control.client.ask("metrics.read", {});
+    return answered(this.#control.client.ask("metrics.read", {}), METRICS_MS);
   }
 
   /** The client of the port for everything large. */
@@ -115,4 +120,14 @@ export class Guest {
     if (!this.#bulk) throw new Error("the machine has no identity yet");
     return this.#bulk;
   }
+}
+
+/** An answer, unless the agent lets its time pass by far. */
+async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
+  if (limitMs === undefined) return answer;
+  answer.catch(() => null);
+  const late = pause(limitMs + SILENCE_MS, LATE, { ref: false });
+  const first = await Promise.race([answer, late]);
+  if (first === LATE) throw refuse("Disconnected", "The agent does not answer.");
+  return first;
 }

@@ -25,5 +25,6 @@ ln -sf /proc/self/fd /root/dev/fd
 ln -sf /proc/self/fd/0 /root/dev/stdin
 ln -sf /proc/self/fd/1 /root/dev/stdout
 ln -sf /proc/self/fd/2 /root/dev/stderr
-cp /bin/busybox /root/opt/svc/init
+cp /bin/busybox /root/opt/svc/busybox
+ln -s busybox /root/opt/svc/init
 exec switch_root /root /opt/svc/init

@@ -7,8 +7,11 @@ import { type Entry, archiveOf } from "./cpio.ts";
 import type { Image } from "./store.ts";
 
 const INIT = new URL("init.sh", import.meta.url);
-/** What the first program starts again and again. */
-const START = "#!/bin/sh\nexec /usr/local/bin/node /opt/svc/agent.mjs\n";
+/** What the first program starts again and again. A port has one reader: what a killed agent left behind holds it. */
+const START = `#!/bin/sh
+/opt/svc/busybox fuser -k /dev/vport* >/dev/null 2>&1
+exec /usr/local/bin/node /opt/svc/agent.mjs
+`;
 const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];
 
 /** What lies over an image without being in it: the first program, its modules and the agent. */

@@ -16,6 +16,8 @@ export interface QemuDriverOptions {
   confinement: Confinement | null;
   /** Where machines have their folders: short, for a socket's path holds 107 bytes. */
   runDir: string;
+  /** Where their disks lie. */
+  diskDir: string;
 }
 
 /** How a machine's memory and disk come to be. */
@@ -69,11 +71,10 @@ export class QemuDriver implements VmDriver {
     await machine.stop();
     await machine.save();
     await machine.quit();
-    for (const file of [FILES.state, FILES.disk]) {
-      await copyFile(join(machine.folder, file), join(folder, file));
-      await chmod(join(folder, file), 0o444);
-    }
-    await rm(machine.folder, { recursive: true, force: true });
+    await copyFile(join(machine.folder, FILES.state), join(folder, FILES.state));
+    await copyFile(machine.disk, join(folder, FILES.disk));
+    for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
+    await machine.clear();
     await this.#share(join(folder, FILES.memory));
   }
 
@@ -87,14 +88,14 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, runDir, accelerator } = this.#options;
+    const { confinement, runDir, diskDir, accelerator } = this.#options;
     const { spec, below, memory } = start;
     const name = `m-${randomBytes(6).toString("hex")}`;
     const folder = join(runDir, name);
+    const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
     const onGone = (): void => void (uid !== null && confinement?.release(uid));
     try {
-      const disk = join(folder, FILES.disk);
       await mkdir(folder, { mode: 0o700 });
       await overlay(below, disk);
       await this.#own(uid, [folder, disk], memory);
@@ -102,10 +103,11 @@ export class QemuDriver implements VmDriver {
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
       const process = await spawn(confined(command, confinement, uid), start.state);
-      return await QemuMachine.join({ name, spec, folder, process, onGone });
+      return await QemuMachine.join({ name, spec, folder, disk, process, onGone });
     } catch (error) {
       onGone();
       await rm(folder, { recursive: true, force: true });
+      await rm(disk, { force: true });
       throw error;
     }
   }

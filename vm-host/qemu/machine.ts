@@ -18,6 +18,7 @@ export interface MachineParts {
   name: string;
   spec: MachineSpec;
   folder: string;
+  disk: string;
   process: QemuProcess;
   /** Gives back what the machine was given: its user, its place. */
   onGone: () => void;
@@ -28,8 +29,10 @@ export class QemuMachine implements Machine {
   readonly name: string;
   readonly spec: MachineSpec;
   readonly folder: string;
+  readonly disk: string;
   readonly exited: Promise<string>;
   readonly #parts: MachineParts;
+  #isKept = false;
   readonly #qmp: Qmp;
   readonly #ports: Record<GuestPort, Socket>;
 
@@ -40,8 +43,12 @@ export class QemuMachine implements Machine {
     this.name = parts.name;
     this.spec = parts.spec;
     this.folder = parts.folder;
+    this.disk = parts.disk;
     this.exited = parts.process.exited.then(async (words) => {
-      await this.#clear();
+      this.#qmp.close();
+      for (const socket of Object.values(this.#ports)) socket.destroy();
+      if (!this.#isKept) await this.clear();
+      this.#parts.onGone();
       return words;
     });
   }
@@ -58,8 +65,6 @@ export class QemuMachine implements Machine {
       return new QemuMachine(parts, qmp, { control, bulk });
     } catch (error) {
       await process.kill();
-      await rm(folder, { recursive: true, force: true });
-      parts.onGone();
       throw error;
     }
   }
@@ -115,7 +120,7 @@ export class QemuMachine implements Machine {
     await this.#qmp.execute("xen-save-devices-state", { filename, live: false });
   }
 
-  /** Ends the process in order, so that its disk is whole. The folder stays. */
+  /** Ends the process in order, so that its disk is whole. Its files stay. */
   async quit(): Promise<void> {
     this.#isKept = true;
     await this.#qmp.execute("quit").catch(() => null);
@@ -129,12 +134,9 @@ export class QemuMachine implements Machine {
     await this.exited;
   }
 
-  #isKept = false;
-
-  async #clear(): Promise<void> {
-    this.#qmp.close();
-    for (const socket of Object.values(this.#ports)) socket.destroy();
-    if (!this.#isKept) await rm(this.folder, { recursive: true, force: true });
-    this.#parts.onGone();
+  /** Removes the files of a machine that has ended. */
+  async clear(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.disk, { force: true });
   }
 }
