@@ -2,6 +2,7 @@ import { buildHindrance, buildImage } from "../vm-host/images/build.ts";
 import { cacheDirOf } from "../vm-host/config.ts";
 import type { Progress } from "../vm-host/images/progress.ts";
 import { BASE } from "../vm-host/images/recipe.ts";
+import { ensureMachinePackages } from "./system-packages.ts";
 
 // `npm run images`: builds the images of virtual machines, or finds them built.
 const WIDTH = 30;
@@ -16,6 +17,7 @@ function show({ step, percent }: Progress): void {
 }
 
 let shown = "";
+ensureMachinePackages();
 const hindrance = await buildHindrance();
 if (hindrance) {
   console.error(hindrance);
