@@ -81,4 +81,6 @@ export interface VmDriver {
   freeze(machine: Machine, folder: string): Promise<void>;
   /** A machine that goes on where the template stopped; stopped still. */
   clone(template: Template): Promise<Machine>;
+  /** Ends every machine, also those that are on their way, and makes no more. */
+  close(): Promise<void>;
 }

@@ -96,7 +96,7 @@ export class VmService {
     await service.#checkDisk();
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
     service.#heartbeats.start();
-    if (qemu !== null) void service.#keeper.start();
+    if (qemu !== null) await service.#keeper.start();
     return service;
   }
 
@@ -104,14 +104,18 @@ export class VmService {
   get table(): TableLine[] {
     const { ground } = this.#foundation;
     const weak = weaknessesOf(ground).join(" ");
-    const note = [this.#images.hint ?? this.#keeper.hint, weak].filter(Boolean).join(" ");
-    return [{ what: "sandboxes", on: this.#driver !== null, note }];
+    const isReady = this.#keeper.ground !== null;
+    const state = isReady ? `QEMU ${ground.qemu}, ${this.#config.warm} warm.` : this.#keeper.hint;
+    const note = [ground.qemu === null ? NO_QEMU : state, weak].filter(Boolean).join(" ");
+    return [{ what: "sandboxes", on: isReady, note }];
   }
 
   /** Ends every machine, tells the gateway, and leaves nothing on the machine. */
   async stop(): Promise<void> {
     clearInterval(this.#diskCheck);
     this.#keeper.close();
+    this.vms.isDraining = true;
+    await this.#driver?.close();
     await this.vms.close();
     await this.#shelf?.close();
     await this.#heartbeats.stop();

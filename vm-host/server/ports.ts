@@ -29,6 +29,7 @@ export async function forwardRequest({ vms, id, rest, request, response }: VmCal
   vm.touch();
   const socket = await dial(vm, target.port);
   if (typeof socket === "number") return replyText(response, socket, "The port does not answer\n");
+  if (response.destroyed) return void socket.destroy();
   response.once("close", () => socket.destroy());
   try {
     const answer = await ask(socket, target, request);
