@@ -53,7 +53,7 @@ export class Agent {
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
       },
-      first: { "identity.set": this.#identityMethod() },
+      first: { "rpc.ping": pingMethod(), "identity.set": this.#identityMethod() },
     });
   }
 

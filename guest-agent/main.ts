@@ -14,8 +14,7 @@ process.env["UV_THREADPOOL_SIZE"] ??= "8";
 process.on("unhandledRejection", (error) => console.error("a rejection was not handled:", error));
 
 const config = readConfig(process.env);
-const cgroups =
-  config.cgroup === "" ? null : await Cgroups.make(config.cgroup, await readReserve());
+const cgroups = config.cgroup === "" ? null : Cgroups.make(config.cgroup, readReserve());
 // The kernel shall not choose the agent, whatever the machine has run out of. Needs root.
 await writeFile("/proc/self/oom_score_adj", "-900").catch(() => {});
 await mkdir(config.home, { recursive: true });

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
 const CLASS = "/sys/class/virtio-ports";
-/** The driver takes no more in one write. */
-const WRITE_BYTES = 32 * 1024;
+/** The driver takes no more in one piece; of a longer one it leaves the rest. */
+const PIECE_BYTES = 32 * 1024;
+const GATHER_BYTES = 256 * 1024;
 const HIGH_BYTES = 512 * 1024;
 /** A port whose host end is closed reads as ended at once: asking again too often costs a quarter of a CPU. */
 const REOPEN_MS = 50;
@@ -61,7 +62,7 @@ export class DevicePort implements Transport {
     while (this.#queue.length > 0) {
       const bytes = this.#take();
       for (let at = 0; at < bytes.length;) {
-        const { bytesWritten } = await this.#file.write(bytes, at);
+        const { bytesWritten } = await this.#file.writev(slices(bytes, at));
         at += bytesWritten;
       }
       this.#queued -= bytes.length;
@@ -70,12 +71,12 @@ export class DevicePort implements Transport {
     this.#isWriting = false;
   }
 
-  /** Gathers small pieces: every write is a turn of the host. */
+  /** Gathers what waits: every write is a turn through another thread. */
   #take(): Uint8Array {
     let count = 0;
     let size = 0;
     for (const piece of this.#queue) {
-      if (count > 0 && size + piece.length > WRITE_BYTES) break;
+      if (count > 0 && size + piece.length > GATHER_BYTES) break;
       count += 1;
       size += piece.length;
     }
@@ -102,4 +103,11 @@ async function openAlone(path: string): Promise<FileHandle> {
       await pause(REOPEN_MS);
     }
   }
+}
+
+function slices(bytes: Uint8Array, from: number): Uint8Array[] {
+  const list: Uint8Array[] = [];
+  for (let at = from; at < bytes.length; at += PIECE_BYTES)
+    list.push(bytes.subarray(at, at + PIECE_BYTES));
+  return list;
 }

@@ -6,13 +6,10 @@ import { StartError } from "../launcher/launcher.ts";
 import { commandEnv } from "./environment.ts";
 import { OutputLog } from "./output-log.ts";
 import { Process, type ProcessHost, type What } from "./process.ts";
-import { type Unstartable, resolveCommand } from "./resolve.ts";
+import { type Unstartable, explain } from "./resolve.ts";
 
 /** Processes kept by name at once, running or not. */
 const HANDLES_MAX = 128;
-const ENOENT = 2;
-/** Argument list too long, not a program: as shells say. */
-const CANNOT_RUN = 126;
 
 /** What a client asks to run. */
 export interface Command {
@@ -58,16 +55,17 @@ export class Commands {
   async run(command: Command, stdin: What["stdin"], id = newId("proc")): Promise<Running> {
     const cwd = resolve(this.#home, command.cwd ?? "");
     const env = commandEnv(this.#home, this.#session(), command.env);
-    const file = await resolveCommand(command.cmd, cwd, env["PATH"] ?? "");
-    if (typeof file !== "string") return unstarted(file);
-    const argv = [command.cmd, ...(command.args ?? [])];
+    const { cmd, args = [] } = command;
     try {
-      const process = await Process.start(this.#host, id, { file, argv, env, cwd, stdin });
+      // The child looks the program up: what is found costs nothing here.
+      const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin };
+      const process = await Process.start(this.#host, id, what);
       this.#running.add(process);
       void process.ended.finally(() => this.#running.delete(process));
       return { pid: process.pid, log: process.log, ended: process.ended, process };
     } catch (error) {
-      return unstarted(unstartable(command.cmd, error));
+      if (!(error instanceof StartError)) throw error;
+      return unstarted(await explain(error, cmd, cwd, env["PATH"] ?? ""));
     }
   }
 
@@ -99,8 +97,8 @@ export class Commands {
   }
 
   /** Ends everything it has started. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#running].map((process) => process.signal("SIGKILL")));
+  close(): void {
+    for (const process of this.#running) process.signal("SIGKILL");
   }
 
   #makeRoom(): void {
@@ -124,11 +122,4 @@ function unstarted({ exitCode, message }: Unstartable): Running {
   log.append(2, Buffer.from(`svc: ${message}\n`));
   log.close();
   return { pid: 0, log, ended: Promise.resolve({ exitCode }), process: null };
-}
-
-function unstartable(cmd: string, error: unknown): Unstartable {
-  if (!(error instanceof StartError)) throw error;
-  // The file is there: its interpreter is not.
-  const why = error.errno === ENOENT ? "its interpreter is missing" : error.message;
-  return { exitCode: CANNOT_RUN, message: `${cmd} could not be started: ${why}` };
 }

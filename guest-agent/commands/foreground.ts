@@ -10,10 +10,10 @@ export async function foreground(
   options: FollowOptions,
 ) {
   const { process } = running;
-  const kill = () => void process?.signal("SIGKILL");
+  const kill = () => process?.signal("SIGKILL");
   options.signal.addEventListener("abort", kill, { once: true });
   if (options.signal.aborted) kill();
-  const timeOut = () => void process?.timeOut();
+  const timeOut = () => process?.timeOut();
   const timer =
     timeoutMs === undefined ? null : setTimeout(timeOut, Math.min(timeoutMs, LONGEST_TIMER_MS));
   try {

@@ -32,7 +32,7 @@ export function commandMethods(commands: Commands): Record<string, Method> {
       })),
     })),
     "commands.kill": method(METHODS["commands.kill"], async ({ id, signal }) => {
-      await commands.handle(id).process?.signal(signal);
+      commands.handle(id).process?.signal(signal);
       return { ok: true as const };
     }),
   };

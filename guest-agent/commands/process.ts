@@ -54,28 +54,28 @@ export class Process {
 
   /** Starts a command in a cgroup of its own. Rejects with a `StartError`. */
   static async start(host: ProcessHost, id: string, what: What): Promise<Process> {
-    const cgroup = (await host.cgroups?.add(id)) ?? null;
+    const cgroup = host.cgroups?.add(id) ?? null;
     const terminal = typeof what.stdin === "object" ? what.stdin : null;
     try {
       const started = await host.launcher.launch({ ...what, cgroup });
       return new Process(host, started, cgroup, terminal);
     } catch (error) {
-      if (cgroup !== null) await host.cgroups?.release(cgroup);
+      if (cgroup !== null) host.cgroups?.release(cgroup);
       throw error;
     }
   }
 
   /** To its process group; SIGKILL goes to everything it has started. */
-  async signal(name: NodeJS.Signals): Promise<void> {
+  signal(name: NodeJS.Signals): void {
     if (this.#isOver) return;
     signalGroup(this.pid, name);
-    if (name === "SIGKILL" && this.#cgroup !== null) await this.#host.cgroups?.kill(this.#cgroup);
+    if (name === "SIGKILL" && this.#cgroup !== null) this.#host.cgroups?.kill(this.#cgroup);
   }
 
   /** Ends the whole tree because its time is over. */
-  async timeOut(): Promise<void> {
+  timeOut(): void {
     this.#isTimedOut = true;
-    await this.signal("SIGKILL");
+    this.signal("SIGKILL");
   }
 
   /** Resolves when the command has taken the bytes. Empty: the end of its input. */
@@ -86,13 +86,12 @@ export class Process {
 
   async #end(ended: Promise<Ended>, readers: PipeReader[]): Promise<Exit> {
     const how = await ended;
-    const sawOom =
-      this.#cgroup !== null && ((await this.#host.cgroups?.sawOom(this.#cgroup)) ?? false);
+    const sawOom = this.#cgroup !== null && (this.#host.cgroups?.sawOom(this.#cgroup) ?? false);
     await Promise.all(readers.map((reader) => reader.finish()));
     this.#isOver = true;
     this.#stdin?.close();
     this.log.close();
-    if (this.#cgroup !== null) await this.#host.cgroups?.release(this.#cgroup);
+    if (this.#cgroup !== null) this.#host.cgroups?.release(this.#cgroup);
     return exitOf(how, { isTimedOut: this.#isTimedOut, sawOom });
   }
 }

@@ -1,9 +1,10 @@
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { onPath } from "./errors.ts";
+import { Writer } from "./writer.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -45,29 +46,19 @@ export async function writeFile(params: WriteParams, { stream, signal }: Request
   await onPath(path, () => mkdir(dirname(path), { recursive: true }));
   await using file = await onPath(path, () => open(path, append ? "a" : "w", mode));
   if (params.mode !== undefined) await file.chmod(params.mode);
+  const writer = new Writer(file);
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  let bytes = 0;
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  stream.onBytes(async (_channel, part) => {
-    if (part.length === 0) {
-      resolve(bytes);
-      return;
-    }
-    try {
-      await writeAll(file, part);
-      bytes += part.length;
-    } catch (error) {
-      reject(error);
-    }
+  stream.onBytes((_channel, part) => {
+    if (part.length > 0) return writer.add(part).catch(reject);
+    return writer.finish().then(resolve, reject);
   });
-  return { path, bytes: await onPath(path, () => promise) };
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, at);
-    at += bytesWritten;
+  try {
+    return { path, bytes: await onPath(path, () => promise) };
+  } finally {
+    // The file stays open until the last write has come back.
+    await writer.settled();
   }
 }

@@ -72,7 +72,7 @@ export class Terminals {
   async close(id: string): Promise<void> {
     const open = this.get(id);
     this.#open.delete(id);
-    await open.process?.signal("SIGKILL");
+    open.process?.signal("SIGKILL");
     await open.ended;
   }
 
