@@ -1,4 +1,4 @@
-import { type Heartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
+import { type AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "./log.ts";
 
@@ -7,7 +7,7 @@ const LAST_ANSWER_MS = 1_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2_000;
 
-export interface HeartbeatsOptions<Beat extends Heartbeat> {
+export interface HeartbeatsOptions<Beat extends AnyHeartbeat> {
   gatewayUrl: string;
   hostId: string;
   hostToken: string;
@@ -24,7 +24,7 @@ export interface HeartbeatsOptions<Beat extends Heartbeat> {
  * Joins the fleet and stays in it: the first beat registers, then one every `pollMs` and one at once on
  * any change. Never two under way, so that they arrive in order; changes meanwhile make one more.
  */
-export class Heartbeats<Beat extends Heartbeat> {
+export class Heartbeats<Beat extends AnyHeartbeat> {
   /** When the gateway answered last, or when this began; milliseconds since the epoch. */
   answeredAt = Date.now();
   readonly #options: HeartbeatsOptions<Beat>;

@@ -4,10 +4,20 @@ import { delimiter, join } from "node:path";
 import { takeLock } from "./lock.ts";
 
 /** By Debian package: the programs of which one is enough. */
-const PACKAGES: Record<string, string[]> = {
+type Packages = Record<string, string[]>;
+
+const BROWSERS: Packages = {
   "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
   bubblewrap: ["bwrap"],
   socat: ["socat"],
+};
+/** To run machines, to make their images, and to keep them from this machine's own network. */
+const MACHINES: Packages = {
+  "qemu-system-x86": ["qemu-system-x86_64"],
+  "qemu-utils": ["qemu-img"],
+  mmdebstrap: ["mmdebstrap"],
+  e2fsprogs: ["mke2fs"],
+  nftables: ["nft"],
 };
 const APT_MS = 10 * 60_000;
 
@@ -16,15 +26,24 @@ const APT_MS = 10 * 60_000;
  * with passwordless sudo. Elsewhere it prints the line that does. Never fails: what is missing turns a kind off.
  */
 export default function ensureSystemPackages(): void {
-  if (missing().length === 0) return;
+  ensure("browsers", BROWSERS);
+}
+
+/** The same for sandboxes. */
+export function ensureMachinePackages(): void {
+  ensure("sandboxes", MACHINES);
+}
+
+function ensure(what: string, packages: Packages): void {
+  if (missing(packages).length === 0) return;
   const asRoot = process.env.SVC_NO_INSTALL === "1" ? undefined : privilege();
   if (asRoot && onPath("apt-get")) {
     // Two commands started at once install once: the second waits and finds nothing missing.
     using _lock = takeLock(".svc/install.lock", APT_MS);
-    install(asRoot);
+    install(asRoot, packages);
   }
-  const still = missing();
-  if (still.length > 0) console.log(`browsers are off, to turn them on${advice(still)}`);
+  const still = missing(packages);
+  if (still.length > 0) console.log(`${what} are off, to turn them on${advice(still)}`);
 }
 
 function advice(packages: string[]): string {
@@ -32,26 +51,26 @@ function advice(packages: string[]): string {
   return `: sudo apt-get install --no-install-recommends ${packages.join(" ")}`;
 }
 
-function missing(): string[] {
-  return Object.entries(PACKAGES)
+function missing(packages: Packages): string[] {
+  return Object.entries(packages)
     .filter(([name]) => !(name === "chromium-headless-shell" && process.env.SVC_CHROMIUM))
     .filter(([, programs]) => !onPath(...programs))
     .map(([name]) => name);
 }
 
-function install(asRoot: string[]): void {
-  if (available().length < missing().length) apt(asRoot, "update");
-  const packages = available();
-  if (packages.length === 0) return;
-  const args = ["install", "--yes", "--no-install-recommends", ...packages];
+function install(asRoot: string[], packages: Packages): void {
+  if (available(packages).length < missing(packages).length) apt(asRoot, "update");
+  const found = available(packages);
+  if (found.length === 0) return;
+  const args = ["install", "--yes", "--no-install-recommends", ...found];
   // An old list names versions that the archive no longer has.
   if (!apt(asRoot, ...args) && apt(asRoot, "update")) apt(asRoot, ...args);
 }
 
-function available(): string[] {
+function available(packages: Packages): string[] {
   const isOffered = (name: string) =>
     /^ +Candidate: (?!\(none\))/m.test(output("apt-cache", ["policy", name]));
-  return missing().filter(isOffered);
+  return missing(packages).filter(isOffered);
 }
 
 function apt(asRoot: string[], ...args: string[]): boolean {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { PROXY_TIERS } from "../browser/proxy.ts";
 import { BrowserKind } from "../browser/session.ts";
+import { VmHeartbeat } from "./vms.ts";
 
 const count = z.int().nonnegative();
 const text = z.string().max(500);
@@ -63,6 +64,10 @@ export type PoolHeartbeat = z.infer<typeof PoolHeartbeat>;
 /** POST /internal/hosts/:hostId/heartbeat. VM hosts join this union with their own shape. */
 export const Heartbeat = z.discriminatedUnion("type", [PoolHeartbeat]);
 export type Heartbeat = z.infer<typeof Heartbeat>;
+
+/** The heartbeat of either type of host, which the gateway takes once it places machines. */
+export const AnyHeartbeat = z.discriminatedUnion("type", [PoolHeartbeat, VmHeartbeat]);
+export type AnyHeartbeat = z.infer<typeof AnyHeartbeat>;
 
 /** 200 of a heartbeat: what the host shall end, and when to beat again at the latest. */
 export const HeartbeatReply = z.object({ end: z.array(z.string()), pollMs: z.int().positive() });

@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { Identity, IdentityDone } from "./identity.ts";
+import { EXEC_OUTPUT_BYTES, Exit, METHODS } from "./methods.ts";
+
+const count = z.int().nonnegative();
+const port = z.int().min(1).max(65_535);
+
+/** Memory and disk as the guest sees them. */
+export const GuestMetrics = z.object({
+  memTotalBytes: count,
+  /** Not available to a new program. */
+  memBytes: count,
+  diskTotalBytes: count,
+  diskBytes: count,
+});
+export type GuestMetrics = z.infer<typeof GuestMetrics>;
+
+/** What the host may ask on its own connection 0, beside everything a customer may. */
+export const HOST_METHODS = {
+  ...METHODS,
+  /** Before everything else in each life; every other request waits for it. */
+  "identity.set": { params: Identity, result: IdentityDone },
+  /** One-shot exec: up to 8 MiB of stdout on channel 1 and of stderr on channel 2, then `truncated`. No stdin. */
+  "commands.exec": {
+    params: METHODS["commands.run"].params
+      .pick({ cmd: true, args: true, cwd: true, timeoutMs: true })
+      .extend({
+        maxBytes: z.int().positive().max(EXEC_OUTPUT_BYTES).default(EXEC_OUTPUT_BYTES),
+      }),
+    result: Exit.extend({ truncated: z.literal(true).exactOptional() }),
+  },
+  "metrics.read": { params: z.object({}), result: GuestMetrics },
+  /**
+   * A TCP connection to a port of the guest's loopback. `ports.connected` comes once it stands, `ConnectionRefused`
+   * when nothing listens; channel 0 goes in, channel 1 comes out, and the answer is the end of both.
+   */
+  "ports.dial": {
+    params: z.object({ port }),
+    result: z.object({ sentBytes: count, receivedBytes: count }),
+  },
+} as const;
+
+/** `ports.connected`: the dialled port has accepted. `id` is that of the request. */
+export const PortConnected = z.object({ id: count });

@@ -1,0 +1,121 @@
+import {
+  CONNECTION_MAX,
+  type FrameFault,
+  type FrameKind,
+  type FrameSink,
+  HOST_CONNECTION,
+  frameHeader,
+} from "./frames.ts";
+import type { LinkOptions } from "./link.ts";
+import type { Receiver } from "./wire.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const CLOSE_REASON_BYTES = 120;
+
+/** One life of a connection number: a wire kept past it does nothing to the next one. */
+interface Entry {
+  receiver: Receiver | null;
+}
+
+/** The connections of one port in its present life. */
+export class LinkConnections implements FrameSink {
+  readonly #options: Pick<LinkOptions, "transport" | "accept" | "isGuest">;
+  readonly #entries = new Map<number, Entry>();
+  #last = HOST_CONNECTION;
+
+  constructor(options: Pick<LinkOptions, "transport" | "accept" | "isGuest">) {
+    this.#options = options;
+  }
+
+  /** Drops every connection and begins again with connection 0. */
+  restart(): void {
+    this.end("a new life of the port began");
+    this.#begin(HOST_CONNECTION, this.#options.accept);
+  }
+
+  /** Drops every connection without a word to the other side. */
+  end(reason: string): void {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const { receiver } of entries) receiver?.closed(reason);
+  }
+
+  open(receive: LinkOptions["accept"]): number | null {
+    if (this.#entries.size > CONNECTION_MAX) return null;
+    do this.#last = (this.#last % CONNECTION_MAX) + 1;
+    while (this.#entries.has(this.#last));
+    this.#send(this.#last, "open", new Uint8Array());
+    this.#begin(this.#last, receive);
+    return this.#last;
+  }
+
+  /** Ends a connection of this side's will. */
+  close(connection: number, reason: string): void {
+    if (connection === HOST_CONNECTION || !this.#entries.has(connection)) return;
+    this.#send(connection, "close", encoder.encode(reason).subarray(0, CLOSE_REASON_BYTES));
+    this.#drop(connection, reason);
+  }
+
+  frame(connection: number, kind: FrameKind, payload: Uint8Array): void {
+    switch (kind) {
+      case "open":
+        if (this.#options.isGuest && !this.#entries.has(connection))
+          this.#begin(connection, this.#options.accept);
+        else this.#refuse(connection, "a connection is opened once, by the host");
+        break;
+      case "close":
+        this.#drop(connection, decoder.decode(payload) || "closed by the other side");
+        break;
+      case "text":
+        this.#entries.get(connection)?.receiver?.text(payload);
+        break;
+      case "binary":
+        this.#entries.get(connection)?.receiver?.binary(payload);
+        break;
+    }
+  }
+
+  fault(connection: number, fault: FrameFault): void {
+    this.#refuse(connection, `a frame has a forbidden ${fault}`);
+  }
+
+  /** Closes a connection that broke a rule. Connection 0 begins again, and a forger gets no answer for it. */
+  #refuse(connection: number, reason: string): void {
+    if (connection === HOST_CONNECTION) this.#drop(connection, reason);
+    else this.close(connection, reason);
+  }
+
+  #begin(connection: number, accept: LinkOptions["accept"]): void {
+    const entry: Entry = { receiver: null };
+    this.#entries.set(connection, entry);
+    const isMine = () => this.#entries.get(connection) === entry;
+    entry.receiver = accept(connection, {
+      sendText: (text) => {
+        if (isMine()) this.#send(connection, "text", encoder.encode(text));
+      },
+      sendBinary: (message) => {
+        if (isMine()) this.#send(connection, "binary", message);
+      },
+      close: (reason) => {
+        if (isMine()) this.#refuse(connection, reason);
+      },
+      whenWritable: () => this.#options.transport.whenWritable(),
+    });
+    if (!isMine()) entry.receiver.closed("closed at once");
+  }
+
+  #drop(connection: number, reason: string): void {
+    const entry = this.#entries.get(connection);
+    if (!entry) return;
+    this.#entries.delete(connection);
+    entry.receiver?.closed(reason);
+    if (connection === HOST_CONNECTION) this.#begin(connection, this.#options.accept);
+  }
+
+  #send(connection: number, kind: FrameKind, payload: Uint8Array): void {
+    const { transport } = this.#options;
+    transport.write(frameHeader(connection, kind, payload.length));
+    if (payload.length > 0) transport.write(payload);
+  }
+}

@@ -1,0 +1,123 @@
+import * as z from "zod";
+import { FILE_METHODS } from "./file-methods.ts";
+import { GIT_METHODS } from "./git-methods.ts";
+import { PTY_METHODS } from "./pty-methods.ts";
+
+/** Version of the protocol in `rpc.hello`. */
+export const PROTOCOL = 1;
+
+/** The optional subprotocol of the WebSocket. */
+export const SUBPROTOCOL = "svc.control.v1";
+
+/** Output inside an answer, per stream; more is dropped and `truncated` says so. */
+export const ANSWER_OUTPUT_BYTES = 256 * 1024;
+
+/** Output of one-shot exec that is kept, per stream (decisions). */
+export const EXEC_OUTPUT_BYTES = 8 * 1024 * 1024;
+
+/** Output kept for a client that comes back, per process. */
+export const RING_BYTES = 1024 * 1024;
+
+/** Exit codes that are rules of ours (decisions). */
+export const EXIT_CODES = { timedOut: 124, noCommand: 127, outOfMemory: 137 } as const;
+
+const noNul = z.string().regex(/^[^\0]*$/, "has a NUL character");
+const path = noNul.min(1).max(4096);
+const envs = z.record(z.string().regex(/^[^=\0]+$/), noNul);
+const timeoutMs = z.number().positive().exactOptional();
+const ok = z.object({ ok: z.literal(true) });
+const nothing = z.object({});
+const ProcessId = z.string().regex(/^proc_[0-9a-z]+$/);
+
+const command = {
+  cmd: noNul.min(1).max(4096),
+  args: z.array(noNul).exactOptional(),
+  cwd: path.exactOptional(),
+  env: envs.exactOptional(),
+};
+
+/** How a process ended. */
+export const Exit = z.object({
+  /** 128 + the signal's number when a signal ended it. */
+  exitCode: z.int(),
+  signal: z.string().exactOptional(),
+  /** It was killed at `timeoutMs`; the exit code is 124. */
+  timedOut: z.literal(true).exactOptional(),
+  /** The kernel killed it for memory; the exit code is 137. */
+  oom: z.literal(true).exactOptional(),
+});
+export type Exit = z.infer<typeof Exit>;
+
+export const ProcessInfo = z.object({
+  id: ProcessId,
+  pid: z.int(),
+  tag: z.string().exactOptional(),
+  cmd: z.string(),
+  args: z.array(z.string()),
+  cwd: z.string(),
+  startedAt: z.iso.datetime(),
+  exitCode: z.int().exactOptional(),
+});
+export type ProcessInfo = z.infer<typeof ProcessInfo>;
+
+/** Signals a client may send. */
+export const SIGNALS = [
+  "SIGTERM",
+  "SIGKILL",
+  "SIGINT",
+  "SIGHUP",
+  "SIGQUIT",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGSTOP",
+  "SIGCONT",
+] as const;
+
+/** Methods of the customer's control channel (control-channel.md, Methods). */
+export const METHODS = {
+  "rpc.ping": { params: nothing, result: nothing },
+  /** Runs to completion. With `stream` the output comes on channels 1 and 2 and stdin is channel 0. */
+  "commands.run": {
+    params: z.object({
+      ...command,
+      stdin: z.string().exactOptional(),
+      stream: z.boolean().exactOptional(),
+      timeoutMs,
+    }),
+    result: Exit.extend({
+      stdout: z.string().exactOptional(),
+      stderr: z.string().exactOptional(),
+      truncated: z.literal(true).exactOptional(),
+    }),
+  },
+  "commands.start": {
+    params: z.object({ ...command, tag: z.string().max(200).exactOptional() }),
+    result: z.object({ id: ProcessId, pid: z.int() }),
+  },
+  /** Output from byte `from` on (both channels counted together) until the process ends; channel 0 is stdin. */
+  "commands.attach": {
+    params: z.object({ id: ProcessId, from: z.int().nonnegative().default(0), timeoutMs }),
+    result: Exit,
+  },
+  "commands.list": { params: nothing, result: z.object({ processes: z.array(ProcessInfo) }) },
+  "commands.kill": {
+    params: z.object({ id: ProcessId, signal: z.enum(SIGNALS).default("SIGTERM") }),
+    result: ok,
+  },
+  ...FILE_METHODS,
+  ...GIT_METHODS,
+  ...PTY_METHODS,
+} as const;
+
+/** `rpc.hello`: the first message of the guest on a connection. */
+export const Hello = z.object({
+  protocol: z.literal(PROTOCOL),
+  kind: z.enum(["sandbox", "desktop"]),
+  bootId: z.string(),
+  window: z.int(),
+  maxFrame: z.int(),
+});
+export type Hello = z.infer<typeof Hello>;
+
+/** `rpc.gap`: output between two offsets is no longer kept. */
+export const Gap = z.object({ stream: z.int(), from: z.int(), to: z.int() });

@@ -1,0 +1,114 @@
+import * as z from "zod";
+import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
+
+const count = z.int().nonnegative();
+const text = z.string().max(500);
+
+/** What a machine starts from. */
+export const VmSource = z.discriminatedUnion("type", [
+  /** A built-in image, fresh. */
+  z.object({ type: z.literal("image"), name: z.string().max(100) }),
+  /** A snapshot or a template of the org, by its record at the control plane. */
+  z.object({ type: z.literal("snapshot"), id: z.string().max(100), recordPath: z.string() }),
+]);
+export type VmSource = z.infer<typeof VmSource>;
+
+/** PUT /vms/:sandboxId: the create request, resolved. Idempotent by the id. What a host cannot do it refuses. */
+export const PlaceVm = z.object({
+  kind: VmKind,
+  source: VmSource,
+  isolation: Isolation,
+  ...VmSize,
+  envs: Envs,
+  volumes: z.array(z.object({ volumeId: z.string(), path: z.string() })).exactOptional(),
+  /** Desktops: `1280x720`. */
+  resolution: z
+    .string()
+    .regex(/^\d{1,5}x\d{1,5}$/)
+    .exactOptional(),
+  record: z.boolean().exactOptional(),
+});
+export type PlaceVm = z.infer<typeof PlaceVm>;
+
+/** 201 of PUT /vms/:sandboxId: what it got. */
+export const VmPlaced = z.object({
+  cpu: z.int(),
+  memMb: z.int(),
+  diskGb: z.int(),
+  isolation: Isolation,
+  enforcement: Enforcement,
+  /** From a warm clone, a clone made for it, or a boot because no template was there. */
+  how: z.enum(["warm", "clone", "boot"]),
+  acquiredMs: z.number().nonnegative(),
+  bootId: z.string(),
+  /** The host's seq at the placement: an older heartbeat knows nothing of it. */
+  seq: count,
+});
+export type VmPlaced = z.infer<typeof VmPlaced>;
+
+/** Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. */
+export const VmRefused = z.object({
+  error: z.string(),
+  code: z.enum(["HostCapabilityMissing", "NoCapacity", "InsufficientCapacity", "NotRunning"]),
+  hint: z.string().exactOptional(),
+  missingCapabilities: z.array(z.string()).exactOptional(),
+  /** How far the image is, when it is being built. */
+  percent: z.number().exactOptional(),
+});
+export type VmRefused = z.infer<typeof VmRefused>;
+
+/** A machine on a host, as the host sees it. */
+export const VmReport = z.object({
+  id: z.string(),
+  state: z.enum(["starting", "running"]),
+  /** Set once it is gone without having been told to; repeated until the gateway has answered. */
+  ended: z.enum(["machine_died"]).exactOptional(),
+  /** Milliseconds since the epoch. */
+  lastActivityAt: z.number(),
+});
+export type VmReport = z.infer<typeof VmReport>;
+
+/** An image of a host: `missing` when nobody builds it, with the reason. */
+export const ImageReport = z.object({
+  name: text,
+  state: z.enum(["missing", "building", "ready"]),
+  percent: z.number().exactOptional(),
+  step: text.exactOptional(),
+  hint: text.exactOptional(),
+});
+export type ImageReport = z.infer<typeof ImageReport>;
+
+/** What a VM host says of itself: at its start, every 5 s, and at once on any change. */
+export const VmHeartbeat = z.object({
+  type: z.literal("vm"),
+  /** New at every start of the host: what was placed under another one is lost. */
+  bootId: z.string().min(8).max(64),
+  /** Grows by one with every heartbeat and every placement. */
+  seq: count,
+  /** Where the gateway reaches this host. */
+  url: z.url({ protocol: /^https?$/ }),
+  versions: z.object({ qemu: text, kernel: text.exactOptional() }),
+  /** How machines run, why not faster, and how long the trial boot took. Absent before the trial. */
+  accel: z
+    .object({ name: z.enum(["kvm", "hvf", "tcg"]), reason: text, bootMs: count })
+    .exactOptional(),
+  /** What only some hosts can: absent is refused. */
+  capabilities: z.array(text).max(50),
+  /** A user of its own per machine, or the host's own user. */
+  isolation: z.enum(["uid", "none"]),
+  /** Outbound traffic is filtered by rules, or there is none at all. */
+  egress: z.enum(["filtered", "off"]),
+  /** What is weaker here than it could be, a sentence each. */
+  weaknesses: z.array(text).max(20),
+  /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
+  egressAllow: z.array(text).max(100),
+  /** Clones of the common size that wait for an owner. */
+  warm: count,
+  free: z.object({ cpu: count, memMb: count, diskGb: count, slots: count }),
+  images: z.array(ImageReport).max(50),
+  /** Why it can serve nothing at all, with the fix. */
+  hint: text.exactOptional(),
+  draining: z.boolean().exactOptional(),
+  vms: z.array(VmReport).max(1000),
+});
+export type VmHeartbeat = z.infer<typeof VmHeartbeat>;

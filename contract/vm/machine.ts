@@ -1,0 +1,46 @@
+import * as z from "zod";
+
+/** The two kinds of machine (document 2). */
+export const VmKind = z.enum(["sandbox", "desktop"]);
+export type VmKind = z.infer<typeof VmKind>;
+
+/** `dedicated`: a microVM of its own; `hardened`: without any network; `shared`: part of one (document 2). */
+export const Isolation = z.enum(["dedicated", "hardened", "shared"]);
+export type Isolation = z.infer<typeof Isolation>;
+
+/** The built-in templates and the kind each one makes (document 2, Sandbox create request). */
+export const BUILT_IN_TEMPLATES = {
+  base: "sandbox",
+  default: "desktop",
+  workstation: "desktop",
+  office: "desktop",
+  code: "desktop",
+} as const satisfies Record<string, VmKind>;
+
+/** Sizes of a machine that may be asked for (document 2, Limits). */
+export const VM_SIZES = {
+  cpu: { least: 1, most: 8, default: 2 },
+  memMb: { least: 1, most: 16_384, default: 2_048 },
+  diskGb: { least: 1, most: 20, default: 4 },
+} as const;
+
+const within = ({ least, most }: { least: number; most: number }) => z.int().min(least).max(most);
+
+/** Fields of a size, in range. */
+export const VmSize = {
+  cpu: within(VM_SIZES.cpu),
+  memMb: within(VM_SIZES.memMb),
+  diskGb: within(VM_SIZES.diskGb),
+};
+
+const label = z.string().max(1024);
+
+/** The session's environment: at most 1024 characters a key and a value (document 2). */
+export const Envs = z.record(label.regex(/^[^=\0]+$/), label.regex(/^[^\0]*$/));
+
+/** What a size means: the whole machine's, or a share of one (document 2, create response). */
+export const Enforcement = z.object({
+  cpu: z.enum(["vm", "weight"]),
+  memMb: z.enum(["vm", "cgroup"]),
+});
+export type Enforcement = z.infer<typeof Enforcement>;

@@ -1,0 +1,125 @@
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import type { Exit, ProcessInfo } from "@svc/contract/control-channel/methods.ts";
+import { randomText } from "@svc/contract/ids.ts";
+import { resolve } from "node:path";
+import { StartError } from "../launcher/launcher.ts";
+import { commandEnv } from "./environment.ts";
+import { OutputLog } from "./output-log.ts";
+import { Process, type ProcessHost, type What } from "./process.ts";
+import { type Unstartable, explain } from "./resolve.ts";
+
+/** Processes kept by name at once, running or not. */
+const HANDLES_MAX = 128;
+
+/** What a client asks to run. */
+export interface Command {
+  cmd: string;
+  args?: string[];
+  cwd?: string;
+  env?: Record<string, string>;
+}
+
+/** A command that runs, or one that could not and has ended already. */
+export interface Running {
+  pid: number;
+  log: OutputLog;
+  ended: Promise<Exit>;
+  process: Process | null;
+}
+
+export interface Handle extends Running {
+  info: Omit<ProcessInfo, "exitCode">;
+  exit: Exit | null;
+}
+
+/** Starts commands and keeps those that have a name. */
+export class Commands {
+  readonly handles = new Map<string, Handle>();
+  readonly #host: ProcessHost;
+  readonly #home: string;
+  readonly #session: () => Readonly<Record<string, string>>;
+  readonly #running = new Set<Process>();
+
+  constructor(host: ProcessHost, home: string, session: () => Readonly<Record<string, string>>) {
+    this.#host = host;
+    this.#home = home;
+    this.#session = session;
+  }
+
+  /** The folder of commands that name none. */
+  get home(): string {
+    return this.#home;
+  }
+
+  /** Starts a command. Never rejects for what the command is: that is how it ends. */
+  async run(command: Command, stdin: What["stdin"], id = newId("proc")): Promise<Running> {
+    const cwd = resolve(this.#home, command.cwd ?? "");
+    const env = commandEnv(this.#home, this.#session(), command.env);
+    const { cmd, args = [] } = command;
+    try {
+      // The child looks the program up: what is found costs nothing here.
+      const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin };
+      const process = await Process.start(this.#host, id, what);
+      this.#running.add(process);
+      void process.ended.finally(() => this.#running.delete(process));
+      return { pid: process.pid, log: process.log, ended: process.ended, process };
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      return unstarted(await explain(error, cmd, cwd, env["PATH"] ?? ""));
+    }
+  }
+
+  /** Starts a command that can be attached to by its id. */
+  async start(command: Command, tag: string | undefined): Promise<Handle> {
+    this.#makeRoom();
+    const id = newId("proc");
+    const running = await this.run(command, "pipe", id);
+    const { cmd, args = [], cwd = "" } = command;
+    const info = {
+      id,
+      pid: running.pid,
+      ...(tag !== undefined && { tag }),
+      cmd,
+      args,
+      cwd: resolve(this.#home, cwd),
+      startedAt: new Date().toISOString(),
+    };
+    const handle: Handle = { ...running, info, exit: null };
+    this.handles.set(id, handle);
+    void running.ended.then((exit) => (handle.exit = exit));
+    return handle;
+  }
+
+  handle(id: string): Handle {
+    const handle = this.handles.get(id);
+    if (!handle) throw refuse("NotFound", `There is no process ${id}.`);
+    return handle;
+  }
+
+  /** Ends everything it has started. */
+  close(): void {
+    for (const process of this.#running) process.signal("SIGKILL");
+  }
+
+  #makeRoom(): void {
+    for (const [id, { exit }] of this.handles) {
+      if (this.handles.size < HANDLES_MAX) return;
+      if (exit) this.handles.delete(id);
+    }
+    if (this.handles.size >= HANDLES_MAX)
+      throw refuse("Busy", `${HANDLES_MAX} processes are running already.`);
+  }
+}
+
+/** A name for a process or a terminal. */
+export function newId(kind: "proc" | "pty"): string {
+  return `${kind}_${randomText(12).toLowerCase()}`;
+}
+
+/** The end of a command that never began, told on its stderr. */
+function unstarted({ exitCode, message }: Unstartable): Running {
+  const log = new OutputLog();
+  log.append(2, Buffer.from(`svc: ${message}\n`));
+  log.close();
+  return { pid: 0, log, ended: Promise.resolve({ exitCode }), process: null };
+}

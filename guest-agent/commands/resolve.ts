@@ -1,0 +1,62 @@
+import { access, stat } from "node:fs/promises";
+import { constants } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { EXIT_CODES } from "@svc/contract/control-channel/methods.ts";
+import type { StartError } from "../launcher/launcher.ts";
+
+/** Exit code of shells for what is there but cannot be run. */
+const CANNOT_RUN = 126;
+/** X_OK of access(2). */
+const EXECUTE = 1;
+
+/** Why nothing was started: told as the end of a process, not as an error of the request. */
+export interface Unstartable {
+  exitCode: number;
+  message: string;
+}
+
+/** Why a start failed, as a shell would say it. */
+export async function explain(
+  { step, errno, message }: StartError,
+  cmd: string,
+  cwd: string,
+  path: string,
+): Promise<Unstartable> {
+  if (step === "chdir")
+    return { exitCode: CANNOT_RUN, message: `the working directory ${cwd} cannot be used` };
+  const fault = await findFault(cmd, cwd, path);
+  if (fault) return fault;
+  // The file is there: its interpreter is not.
+  const why = errno === constants.errno.ENOENT ? "its interpreter is missing" : message;
+  return { exitCode: CANNOT_RUN, message: `${cmd} could not be started: ${why}` };
+}
+
+/** What is wrong with the program itself; null when it is there and may be run. */
+async function findFault(cmd: string, cwd: string, path: string): Promise<Unstartable | null> {
+  const places = cmd.includes("/")
+    ? [resolve(cwd, cmd)]
+    : path.split(":").map((folder) => join(isAbsolute(folder) ? folder : cwd, cmd));
+  let refusal: Unstartable | null = null;
+  for (const place of places) {
+    const found = await stat(place).catch(() => null);
+    if (!found) continue;
+    if (found.isFile() && (await isExecutable(place))) return null;
+    const why = found.isDirectory() ? "is a directory" : "is not executable";
+    refusal ??= { exitCode: CANNOT_RUN, message: `${place} ${why}` };
+  }
+  return refusal ?? { exitCode: EXIT_CODES.noCommand, message: notFound(cmd) };
+}
+
+// The usual cause is a whole command line in `cmd`: the hint says what to do about it.
+function notFound(cmd: string): string {
+  const hint = 'No shell is used: "cmd" is one program and "args" are its arguments.';
+  const shell = 'For shell syntax run cmd "bash" with args ["-c", "…"].';
+  return `${cmd}: command not found. ${hint} ${shell}`;
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, EXECUTE).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,37 @@
+import { opendir } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface Found {
+  path: string;
+  isDirectory: boolean;
+  isFile: boolean;
+}
+
+/** What is below a folder, a level at a time, at most `depth` levels. Folders that cannot be read are left out. */
+export async function* walk(root: string, depth: number): AsyncGenerator<Found> {
+  let level = [root];
+  for (let left = depth; left > 0 && level.length > 0; left -= 1) {
+    const next: string[] = [];
+    for (const folder of level) {
+      for await (const found of children(folder, folder === root)) {
+        yield found;
+        if (found.isDirectory) next.push(found.path);
+      }
+    }
+    level = next;
+  }
+}
+
+async function* children(folder: string, isRoot: boolean): AsyncGenerator<Found> {
+  const entries = await opendir(folder).catch((error: unknown) => {
+    if (isRoot) throw error;
+    return null;
+  });
+  if (!entries) return;
+  for await (const entry of entries)
+    yield {
+      path: join(folder, entry.name),
+      isDirectory: entry.isDirectory(),
+      isFile: entry.isFile(),
+    };
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { build, stop } from "esbuild";
+
+/** The guest agent as one file for Node 22, and what tells one build from another. */
+export interface AgentBundle {
+  text: string;
+  sha256: string;
+}
+
+/** Bundles the agent. The same sources give the same bytes. */
+export async function bundleAgent(): Promise<AgentBundle> {
+  const result = await build({
+    entryPoints: ["guest-agent/main.ts"],
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node22",
+    minify: true,
+    keepNames: true,
+    legalComments: "none",
+    write: false,
+    logLevel: "warning",
+  });
+  await stop();
+  const [file] = result.outputFiles;
+  if (!file) throw new Error("esbuild wrote nothing");
+  return { text: file.text, sha256: createHash("sha256").update(file.contents).digest("hex") };
+}
+
+/** Writes the bundle for the machines' images and returns its hash. */
+export async function writeAgent(path: string): Promise<string> {
+  const { text, sha256 } = await bundleAgent();
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  return sha256;
+}
+
+if (import.meta.main) {
+  const path = process.argv[2] ?? "dist/guest-agent.mjs";
+  console.log(await writeAgent(path), path);
+}

@@ -1,0 +1,184 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cacheDirOf } from "../../vm-host/config.ts";
+import { below } from "../browser-pool/processes.ts";
+import { missingMachine } from "./needs.ts";
+import { Rig, pathOf } from "./rig.ts";
+
+const MACHINE_MS = 180_000;
+const isRoot = process.getuid?.() === 0;
+
+/** Pids of the machines of a host. */
+const machinesOf = (rig: Rig): number[] =>
+  below(rig.child.pid ?? 0)
+    .filter(({ command }) => command.includes("qemu-system"))
+    .map(({ pid }) => pid);
+
+const runFolders = (): string[] =>
+  readdirSync(tmpdir()).filter((name) => name.startsWith("svcvm-"));
+const tables = (): string =>
+  spawnSync("nft", ["list", "tables"], { encoding: "utf8" }).stdout ?? "";
+
+test("without an image a create answers at once, and says what to do", async () => {
+  const cache = mkdtempSync(join(tmpdir(), "cache-"));
+  const rig = await Rig.start({ env: { SVC_CACHE_DIR: cache } });
+  const startedAt = Date.now();
+  const response = await rig.put("early");
+  expect(Date.now() - startedAt).toBeLessThan(1_000);
+  expect(response.status).toBe(503);
+  const refused = { code: "NoCapacity", hint: expect.stringMatching(/image|qemu/i) };
+  expect(await response.json()).toMatchObject(refused);
+  await rig.stop();
+  rmSync(cache, { recursive: true });
+});
+
+describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () => {
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await Rig.start({ env: { SVC_WARM_VM: "1" } });
+    await rig.able();
+    await rig.place("keeper");
+    await rig.gateway.beat(({ warm }) => warm === 1);
+    await rig.template();
+  }, 2 * MACHINE_MS);
+  afterAll(() => rig?.stop());
+
+  test("two creates that race for the last warm clone get two machines", async () => {
+    await rig.gateway.beat(({ warm }) => warm === 1);
+    const [left, right] = await Promise.all([
+      rig.place("left", { memMb: 2048 }),
+      rig.place("right", { memMb: 2048 }),
+    ]);
+    expect([left.how, right.how].toSorted()).toEqual(["clone", "warm"]);
+    const names = await Promise.all([rig.sh("left", "hostname"), rig.sh("right", "hostname")]);
+    expect(names[0]).not.toBe(names[1]);
+    await Promise.all([rig.delete("left"), rig.delete("right")]);
+  });
+
+  test("a machine that dies is reported, and its room is free again", async () => {
+    const before = new Set(machinesOf(rig));
+    await rig.place("mortal");
+    const [pid = 0] = machinesOf(rig).filter((one) => !before.has(one));
+    process.kill(pid, "SIGKILL");
+    await rig.gateway.report("mortal", ({ ended }) => ended === "machine_died");
+    expect((await rig.call("GET", `${pathOf("mortal")}/metrics`, "mortal")).status).toBe(404);
+    await rig.gateway.beat(({ vms }) => !vms.some(({ id }) => id === "mortal"));
+  });
+
+  test("a guest that powers off is gone", async () => {
+    await rig.place("off");
+    await rig
+      .exec("off", "/opt/svc/init", ["poweroff", "-f"], { timeoutMs: 5_000 })
+      .catch(() => null);
+    const off = ["-c", "echo o > /proc/sysrq-trigger"];
+    await rig.exec("off", "sh", off, { timeoutMs: 5_000 }).catch(() => null);
+    const { ended } = await rig.gateway.report("off", (report) => report.ended !== undefined);
+    expect(ended).toBe("machine_died");
+  });
+
+  test("an agent that is killed comes back and answers", async () => {
+    await rig.place("agent");
+    await rig.exec("agent", "pkill", ["-9", "-f", "agent.mjs"]).catch(() => null);
+    await expect
+      .poll(() => rig.sh("agent", "echo back").catch(() => ""), { timeout: 60_000 })
+      .toBe("back");
+    await rig.delete("agent");
+  });
+
+  test("a guest that floods its ports with noise harms nobody else", async () => {
+    await rig.place("noise");
+    const flood = [
+      "printf '#!/bin/sh\\nfor p in /dev/vport*; do cat /dev/urandom > $p & done; wait\\n' > /opt/svc/agent",
+      "pkill -9 -f agent.mjs",
+    ].join("; ");
+    await rig.exec("noise", "sh", ["-c", flood], { timeoutMs: 5_000 }).catch(() => null);
+    for (let round = 0; round < 5; round += 1)
+      expect(await rig.sh("keeper", "echo fine")).toBe("fine");
+    expect((await rig.delete("noise")).status).toBe(204);
+  });
+
+  test("after a fork bomb the next command works", async () => {
+    await rig.place("bomb");
+    await rig.exec("bomb", "bash", ["-c", ":(){ :|:& };:"], { timeoutMs: 4_000 }).catch(() => null);
+    await expect
+      .poll(() => rig.sh("bomb", "echo alive").catch(() => ""), { timeout: 60_000 })
+      .toBe("alive");
+    await rig.delete("bomb");
+  });
+
+  test("a program that takes all memory is ended, and the next command works", async () => {
+    const code = "b = bytearray(4 << 30)\nfor i in range(0, len(b), 4096): b[i] = 1";
+    const result = await rig.exec("keeper", "python3", ["-c", code], { timeoutMs: 60_000 });
+    expect(result.exitCode).not.toBe(0);
+    expect(await rig.sh("keeper", "echo alive")).toBe("alive");
+  });
+
+  test("what does not fit is 507, and the same request works once there is room", async () => {
+    const small = await Rig.start({ env: { SVC_VM_MEMORY_MB: "600" } });
+    await small.able();
+    expect((await small.put("large", { memMb: 1024 })).status).toBe(507);
+    await small.place("fits");
+    const full = await small.put("second");
+    expect([full.status, (await full.json()) as object]).toMatchObject([
+      507,
+      { code: "InsufficientCapacity" },
+    ]);
+    await small.delete("fits");
+    await small.place("second");
+    await small.stop();
+  });
+
+  test.skipIf(!isRoot)("a full disk of the host is an error in the guest, no more", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "full-"));
+    const cache = cacheDirOf(process.env);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=96m", "tmpfs", folder]);
+    for (const part of ["images", "templates", "layers"])
+      symlinkSync(join(cache, part), join(folder, part));
+    chmodSync(folder, 0o755);
+    const tight = await Rig.start({ env: { SVC_CACHE_DIR: folder } });
+    try {
+      await tight.able();
+      await tight.place("writer");
+      const { exitCode } = await tight.exec(
+        "writer",
+        "dd",
+        ["if=/dev/urandom", "of=/root/x", "bs=1M", "count=160", "conv=fsync"],
+        { timeoutMs: 60_000 },
+      );
+      expect(exitCode).not.toBe(0);
+      expect((await tight.delete("writer")).status).toBe(204);
+      await tight.place("next");
+      expect(await tight.sh("next", "echo fine")).toBe("fine");
+    } finally {
+      await tight.stop();
+      execFileSync("umount", [folder]);
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("a host that is killed takes its machines with it, and the next start leaves nothing", async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
+    const before = new Set(runFolders());
+    const first = await Rig.start({ stateDir });
+    await first.able();
+    await first.place("orphan");
+    const pids = machinesOf(first);
+    const left = runFolders().filter((name) => !before.has(name));
+    expect([pids.length > 0, left.length]).toEqual([true, 1]);
+    await first.end("SIGKILL");
+    await first.gateway.stop();
+    const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
+    await expect.poll(alive, { timeout: 5_000 }).toEqual([]);
+    const second = await Rig.start({ stateDir });
+    const table = `svc_vm_${(left[0] ?? "").slice("svcvm-".length)}`;
+    expect(runFolders()).not.toContain(left[0]);
+    expect(tables()).not.toContain(table);
+    expect(second.gateway.last?.vms ?? []).toEqual([]);
+    await second.stop();
+    expect(runFolders().filter((name) => !before.has(name))).toEqual([]);
+  });
+});

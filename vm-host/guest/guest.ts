@@ -1,0 +1,133 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
+import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
+import type { IdentityDone } from "@svc/contract/control-channel/identity.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
+import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
+import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import type { LifeStart, Machine } from "../driver.ts";
+import { type Self, identityOf } from "./identity.ts";
+import { GuestPort, type HostClient } from "./port.ts";
+import { GuestSocket } from "./socket.ts";
+
+const LATE: unique symbol = Symbol("late");
+const METRICS_MS = 5_000;
+/** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
+const SILENCE_MS = 10_000;
+const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
+
+/** What the agent of a machine does for its host. */
+export class Guest {
+  /** Small things, answered first. */
+  readonly #control: GuestPort;
+  readonly #machine: Machine;
+  /** Customers, files, connections. Begins with the machine's identity, by a word that only then is known. */
+  #bulk: GuestPort | null = null;
+  #generation: number;
+  #word: Uint8Array;
+
+  /** Begins a life. What is asked before the agent is up waits in the port. */
+  constructor(machine: Machine, { word, generation }: LifeStart = FIRST_LIFE) {
+    this.#machine = machine;
+    this.#generation = generation;
+    this.#word = word;
+    this.#control = new GuestPort(machine.openStream("control"), word);
+  }
+
+  /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
+  async identify(self: Self, limitMs: number): Promise<IdentityDone> {
+    this.#generation += 1;
+    const identity = identityOf(self, this.#generation);
+    const late = pause(limitMs, null, { ref: false });
+    const done = await Promise.race([this.#control.client.ask("identity.set", identity), late]);
+    if (!done) throw new Error("the agent does not answer");
+    this.#word = Buffer.from(identity.nextSyncWord, "hex");
+    this.#control.useWord(this.#word);
+    if (this.#bulk) this.#bulk.useWord(this.#word);
+    else this.#bulk = new GuestPort(this.#machine.openStream("bulk"), this.#word);
+    return done;
+  }
+
+  /** What begins the life after this one. */
+  get nextLife(): LifeStart {
+    return { word: this.#word, generation: this.#generation };
+  }
+
+  /** One command to its end, no shell, 8 MiB of output a stream. */
+  async exec({ cmd, args, cwd, timeoutMs }: Exec, signal?: AbortSignal): Promise<ExecResult> {
+    const streams = {
+      [CHANNELS.output]: [] as Uint8Array[],
+      [CHANNELS.stderr]: [] as Uint8Array[],
+    };
+    const params = {
+      cmd,
+      ...(args && { args }),
+      ...(cwd !== undefined && { cwd }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      maxBytes: EXEC_OUTPUT_BYTES,
+    };
+    const call = this.#control.client.call("commands.exec", params, {
+      onBytes: (channel, bytes) => {
+        if (channel !== CHANNELS.input) streams[channel].push(bytes.slice());
+      },
+      ...(signal && { signal }),
+    });
+    const { exitCode, timedOut, oom, truncated } = await answered(call.result, timeoutMs);
+    const text = (channel: 1 | 2): string => Buffer.concat(streams[channel]).toString();
+    return {
+      exitCode,
+      stdout: text(CHANNELS.output),
+      stderr: text(CHANNELS.stderr),
+      ...(timedOut && { timedOut }),
+      ...(oom && { oom }),
+      ...(truncated && { truncated }),
+    };
+  }
+
+  metrics() {
+    return answered(this.#control.client.ask("metrics.read", {}), METRICS_MS);
+  }
+
+  /** The client of the port for everything large. */
+  get files(): HostClient {
+    return this.#large.client;
+  }
+
+  /** A connection of a customer to the agent. */
+  open(receive: (wire: Wire) => Receiver): { close(reason: string): void } | null {
+    return this.#large.open(receive);
+  }
+
+  /** Connects to a TCP port inside. Rejects with `ConnectionRefused` when nothing listens. */
+  dial(port: number): Promise<GuestSocket> {
+    return new Promise((resolve, reject) => {
+      const socket = new GuestSocket(this.#large.client, port);
+      const stop = this.#large.listen((method, params) => {
+        if (method !== "ports.connected") return;
+        if (PortConnected.safeParse(params).data?.id === socket.callId) done(() => resolve(socket));
+      });
+      const done = (settle: () => void): void => {
+        stop();
+        settle();
+      };
+      socket.ended.catch((error: unknown) => done(() => reject(error)));
+    });
+  }
+
+  get #large(): GuestPort {
+    if (!this.#bulk) throw new Error("the machine has no identity yet");
+    return this.#bulk;
+  }
+}
+
+/** An answer, unless the agent lets its time pass by far. */
+async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
+  if (limitMs === undefined) return answer;
+  answer.catch(() => null);
+  const late = pause(limitMs + SILENCE_MS, LATE, { ref: false });
+  const first = await Promise.race([answer, late]);
+  if (first === LATE) throw refuse("Disconnected", "The agent does not answer.");
+  return first;
+}

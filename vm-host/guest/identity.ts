@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
+import type { Identity } from "@svc/contract/control-channel/identity.ts";
+
+/** The resolver of QEMU's user network. */
+const RESOLVER = "10.0.2.3";
+
+/** Who a machine is, from its placement to its end. */
+export interface Self {
+  hostname: string;
+  machineId: string;
+  envs: Record<string, string>;
+  hasNetwork: boolean;
+}
+
+/** A new machine's name and id. Nothing in them tells the customer's id: it is a capability. */
+export function newSelf(envs: Record<string, string>, hasNetwork: boolean): Self {
+  const name = randomBytes(5).toString("hex");
+  return {
+    hostname: `sandbox-${name}`,
+    machineId: randomBytes(16).toString("hex"),
+    envs,
+    hasNetwork,
+  };
+}
+
+/** The identity of one life. */
+export function identityOf(self: Self, generation: number): Identity {
+  return {
+    generation,
+    kind: "sandbox",
+    bootId: randomBytes(9).toString("hex"),
+    nowMs: Date.now(),
+    entropy: randomBytes(32).toString("hex"),
+    hostname: self.hostname,
+    machineId: self.machineId,
+    nameServers: self.hasNetwork ? [RESOLVER] : [],
+    envs: self.envs,
+    nextSyncWord: randomBytes(FIRST_SYNC_WORD.length).toString("hex"),
+  };
+}

@@ -1,0 +1,86 @@
+import { Duplex } from "node:stream";
+import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
+import type { PendingCall } from "@svc/contract/control-channel/rpc-client.ts";
+import type { HostClient } from "./port.ts";
+
+/** A TCP connection inside a guest, as a stream. */
+export class GuestSocket extends Duplex {
+  readonly callId: number;
+  /** Resolves when the connection has ended in order. */
+  readonly ended: Promise<unknown>;
+  readonly #call: PendingCall<object>;
+  readonly #abort = new AbortController();
+  #wake: (() => void) | null = null;
+
+  constructor(client: HostClient, port: number) {
+    super({ allowHalfOpen: true });
+    this.#call = client.call(
+      "ports.dial",
+      { port },
+      { onBytes: (channel, bytes) => this.#take(channel, bytes), signal: this.#abort.signal },
+    );
+    this.callId = this.#call.id;
+    this.ended = this.#call.result;
+    this.ended.then(
+      () => this.push(null),
+      () => this.destroy(),
+    );
+  }
+
+  override _read(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
+    this.#call.stream.write(CHANNELS.input, chunk).then(
+      (isOpen) => done(isOpen ? undefined : new Error("the connection is closed")),
+      (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  override _final(done: () => void): void {
+    this.#call.stream.end(CHANNELS.input);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#wake?.();
+    this.#abort.abort();
+    done(error);
+  }
+
+  /** As `net.Socket`: what speaks HTTP over it calls these. */
+  setKeepAlive(): this {
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  // Credit goes back to the guest only when the reader here has room.
+  #take(channel: number, bytes: Uint8Array): Promise<void> | void {
+    if (channel !== CHANNELS.output || this.destroyed) return;
+    if (bytes.length === 0) {
+      this.push(null);
+      return;
+    }
+    if (this.push(Buffer.from(bytes))) return;
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}

@@ -1,0 +1,104 @@
+import { stat } from "node:fs/promises";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { ImageReport } from "@svc/contract/host-protocol/vms.ts";
+import { buildHindrance, buildImage } from "./build.ts";
+import { type Layer, makeLayer } from "./layer.ts";
+import { type Progress, readProgress } from "./progress.ts";
+import type { Recipe } from "./recipe.ts";
+import { type Image, findImage, imagesIn } from "./store.ts";
+
+const LOOK_MS = 1_000;
+
+/** An image with the agent over it. */
+export interface Ground {
+  image: Image;
+  layer: Layer;
+}
+
+export interface KeeperOptions {
+  cacheDir: string;
+  agentDir: string;
+  recipe: Recipe;
+  /** Build what is missing; else only say so. */
+  mayBuild: boolean;
+  log: Log;
+  onReady: (ground: Ground) => void;
+  onChange: () => void;
+}
+
+/** One image: finds it, builds it where that is possible, and says how far it is. */
+export class ImageKeeper {
+  readonly #options: KeeperOptions;
+  #ground: Ground | null = null;
+  #progress: Progress | null = null;
+  #hint: string | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+  }
+
+  get ground(): Ground | null {
+    return this.#ground;
+  }
+
+  report(): ImageReport {
+    const { name } = this.#options.recipe;
+    if (this.#ground) return { name, state: "ready" };
+    const { step, percent, error } = this.#progress ?? {};
+    if (error === undefined && step !== undefined && percent !== undefined)
+      return { name, state: "building", percent, step };
+    const hint = error ?? this.#hint;
+    return { name, state: "missing", ...(hint && { hint: hint.slice(0, 500) }) };
+  }
+
+  /** What a create is told while there is no image. */
+  get hint(): string {
+    const { name, state, percent = 0, step = "", hint } = this.report();
+    if (state === "building") return `Image ${name} is being built: ${percent} %, ${step}.`;
+    return `Image ${name} is missing. ${hint ?? "npm run images builds it."}`;
+  }
+
+  /** Looks for the image at once, and then until it is there. */
+  async start(): Promise<void> {
+    const { cacheDir, recipe, mayBuild, log } = this.#options;
+    if (await this.#look()) return;
+    this.#timer = setInterval(() => void this.#watch(), LOOK_MS).unref();
+    this.#hint = mayBuild ? await buildHindrance() : "npm run images builds it.";
+    if (this.#hint !== null) return;
+    const onProgress = (progress: Progress): void => void (this.#progress = progress);
+    buildImage(cacheDir, recipe, onProgress).catch((error: unknown) => {
+      this.#hint = messageOf(error);
+      log.error({ reason: this.#hint }, "an image could not be built");
+    });
+  }
+
+  close(): void {
+    if (this.#timer) clearInterval(this.#timer);
+  }
+
+  async #watch(): Promise<void> {
+    if (await this.#look()) return this.close();
+    const { cacheDir, recipe, onChange } = this.#options;
+    const before = this.#progress?.percent;
+    this.#progress = await readProgress(imagesIn(cacheDir), recipe.name, Date.now());
+    if (this.#progress?.percent !== before) onChange();
+  }
+
+  async #look(): Promise<boolean> {
+    const { cacheDir, agentDir, recipe, onReady, onChange } = this.#options;
+    if (this.#ground) return true;
+    const image = await findImage(cacheDir, recipe);
+    if (!image) return false;
+    if (!(await stat(agentDir).catch(() => null))) {
+      this.#hint = "The guest agent is not built.";
+      return false;
+    }
+    const ground = { image, layer: await makeLayer(cacheDir, image, agentDir) };
+    if (this.#ground) return true;
+    this.#ground = ground;
+    onReady(ground);
+    onChange();
+    return true;
+  }
+}

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { mkdir, readFile, readdir, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { zstdCompress } from "node:zlib";
+import { type Entry, archiveOf } from "./cpio.ts";
+import type { Image } from "./store.ts";
+
+const INIT = new URL("init.sh", import.meta.url);
+/** What the first program starts again and again. A port has one reader: what a killed agent left behind holds it. */
+const START = `#!/bin/sh
+/opt/svc/busybox fuser -k /dev/vport* >/dev/null 2>&1
+exec /usr/local/bin/node /opt/svc/agent.mjs
+`;
+const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];
+
+/** What lies over an image without being in it: the first program, its modules and the agent. */
+export interface Layer {
+  hash: string;
+  /** The archive that the kernel unpacks into memory at boot. */
+  initrd: string;
+}
+
+/** Packs the layer of an image; the same content is packed once. */
+export async function makeLayer(cacheDir: string, image: Image, agentDir: string): Promise<Layer> {
+  const archive = archiveOf(await entriesOf(image, agentDir));
+  const hash = createHash("sha256").update(archive).digest("hex").slice(0, 16);
+  const folder = join(cacheDir, "layers");
+  const initrd = join(folder, `${hash}.img`);
+  const isThere = await stat(initrd).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return { hash, initrd };
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  await writeFile(`${initrd}.${process.pid}.tmp`, await promisify(zstdCompress)(archive));
+  await rename(`${initrd}.${process.pid}.tmp`, initrd);
+  return { hash, initrd };
+}
+
+async function entriesOf(image: Image, agentDir: string): Promise<Entry[]> {
+  const folders: Entry[] = FOLDERS.map((path) => ({ path, mode: 0o755, content: "folder" }));
+  const modules = (await readdir(image.bootModules)).toSorted();
+  const files = modules.map((name) => fileOf(`modules/${name}`, join(image.bootModules, name)));
+  return [
+    ...folders,
+    { path: "init", mode: 0o755, content: await readFile(INIT) },
+    { path: "bin/busybox", mode: 0o755, content: await readFile(image.busybox) },
+    ...(await Promise.all(files)),
+    { path: "agent/agent", mode: 0o755, content: Buffer.from(START) },
+    ...(await agentEntries(agentDir)),
+  ];
+}
+
+// Every file may be run: what is a program and what is not is the agent's own affair.
+async function fileOf(path: string, source: string): Promise<Entry> {
+  return { path, mode: 0o755, content: await readFile(source) };
+}
+
+async function agentEntries(agentDir: string): Promise<Entry[]> {
+  const found = await readdir(agentDir, { recursive: true, withFileTypes: true });
+  const entries = found.map(async (one): Promise<Entry> => {
+    const source = join(one.parentPath, one.name);
+    const path = join("agent", source.slice(agentDir.length + 1));
+    return one.isDirectory() ? { path, mode: 0o755, content: "folder" } : fileOf(path, source);
+  });
+  const all = await Promise.all(entries);
+  // A folder's path is shorter than those in it, so it sorts before them.
+  return all.toSorted((left, right) => (left.path < right.path ? -1 : 1));
+}

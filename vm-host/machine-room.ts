@@ -1,0 +1,51 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "@svc/host-kit/log.ts";
+import type { VmHostConfig } from "./config.ts";
+import type { Ground } from "./images/keeper.ts";
+import type { Run } from "./janitor.ts";
+import { Maker, settle } from "./maker.ts";
+import { run as runProgram } from "./programs.ts";
+import type { Confinement } from "./qemu/confinement.ts";
+import { QEMU, QemuDriver } from "./qemu/driver.ts";
+import { probeAccelerator } from "./qemu/probe.ts";
+import { Templates } from "./templates.ts";
+
+/** The version of QEMU, or null where there is none. */
+export async function qemuVersion(): Promise<string | null> {
+  const text = await runProgram(QEMU, ["--version"]).catch(() => "");
+  return /version (\d[\d.]*)/.exec(text)?.[1] ?? null;
+}
+
+export interface RoomOptions {
+  config: VmHostConfig;
+  run: Run;
+  confinement: Confinement | null;
+  version: string;
+  log: Log;
+  onTemplate: () => void;
+}
+
+/** What makes machines. */
+export interface MachineRoom {
+  driver: QemuDriver;
+  maker: Maker;
+}
+
+/** Opens it: possible once there is a kernel to try machines with. */
+export async function openMachineRoom(
+  { image }: Ground,
+  { config, run, confinement, version, log, onTemplate }: RoomOptions,
+): Promise<MachineRoom> {
+  const { cacheDir } = config;
+  const runDir = join(run.folder, "vms");
+  await mkdir(runDir, { mode: 0o711 });
+  const probe = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
+  const accelerator = await probeAccelerator(probe);
+  const driver = new QemuDriver({ version, accelerator, confinement, runDir, diskDir: run.disks });
+  const folder = join(cacheDir, "templates");
+  const budgetBytes = config.templateBytes;
+  const templates = new Templates({ driver, folder, budgetBytes, log, settle });
+  await templates.open();
+  return { driver, maker: new Maker(driver, templates, log, onTemplate) };
+}

@@ -1,0 +1,23 @@
+import { endWith } from "@svc/host-kit/lifetime.ts";
+import { createLog, messageOf } from "@svc/host-kit/log.ts";
+import { readConfig } from "./config.ts";
+import { VmService } from "./service.ts";
+
+// Images and templates are made by this process and read by the machines' users.
+process.umask(0o022);
+
+const config = readConfig(process.env);
+const log = createLog("vm-host", config.logLevel);
+
+// A promise that was dropped must not end everybody's machines.
+process.on("unhandledRejection", (error) => {
+  log.error({ reason: messageOf(error) }, "a rejection was not handled");
+});
+
+const service = await VmService.start(config, log);
+endWith(async (why) => {
+  log.info({ why }, "the host stops");
+  await service.stop();
+});
+process.send?.({ type: "ready", url: service.url, table: service.table });
+log.info({ url: service.url }, "the host is up");

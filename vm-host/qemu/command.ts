@@ -1,0 +1,113 @@
+import { join } from "node:path";
+import type { Accelerator, MachineSpec } from "../driver.ts";
+
+/** Pinned: a template of one machine version cannot go on under another. */
+const MACHINE = "pc-q35-7.2";
+/** Empty slots in which volumes are plugged later; a template must have them already. */
+const VOLUME_SLOTS = 4;
+/** The descriptor under which a clone finds the state it starts from. */
+export const STATE_FD = 3;
+
+const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
+const CALM = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
+const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1";
+
+/** The names of a machine's sockets and files in its folder. */
+export const FILES = {
+  qmp: "qmp.sock",
+  control: "ctl.sock",
+  bulk: "bulk.sock",
+  disk: "disk.qcow2",
+  state: "state",
+  memory: "mem",
+} as const;
+
+export interface CommandOptions {
+  name: string;
+  spec: MachineSpec;
+  accelerator: Accelerator["name"];
+  /** The machine's own folder: sockets and disk. */
+  folder: string;
+  disk: string;
+  /** A file that is the machine's memory; without one it has memory of its own. */
+  memory?: { file: string; isShared: boolean };
+  isIncoming: boolean;
+}
+
+/** What every QEMU of ours runs with, the trial of the accelerator included. */
+export function basics(accelerator: string, spec: { cpu: number; memMb: number }): string[] {
+  const size = ["-cpu", cpuOf(accelerator), "-smp", String(spec.cpu), "-m", String(spec.memMb)];
+  return [...CALM, "-accel", accelerator, ...size];
+}
+
+const cpuOf = (accelerator: string): string => (accelerator === "tcg" ? "max" : "host");
+
+export const machineOf = (backend = ""): string[] => ["-M", `${MACHINE},${OFF}${backend}`];
+
+/** The arguments of a machine. No id of a customer is among them: a process list is public. */
+export function commandOf(options: CommandOptions): string[] {
+  const { name, spec, accelerator, folder, memory, isIncoming } = options;
+  const incoming = ["-global", "migration.send-configuration=off", "-incoming", "defer", "-S"];
+  return [
+    ["-name", name],
+    basics(accelerator, spec),
+    machineOf(memory ? ",memory-backend=mem" : ""),
+    memory ? memoryOf(spec.memMb, memory) : [],
+    ["-kernel", spec.image.vmlinuz, "-initrd", spec.layer.initrd, "-append", KERNEL_LINE],
+    diskOf(options.disk),
+    network(),
+    ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"],
+    port("c0", join(folder, FILES.control), "svc0"),
+    port("c1", join(folder, FILES.bulk), "svc1"),
+    volumeSlots(),
+    // In memory, the last of it: a file would grow as long as the guest writes.
+    ["-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"],
+    ["-qmp", `unix:${join(folder, FILES.qmp)},server=on,wait=off`],
+    isIncoming ? incoming : [],
+    ["-sandbox", SANDBOX],
+  ].flat();
+}
+
+function memoryOf(memMb: number, { file, isShared }: { file: string; isShared: boolean }) {
+  const share = isShared ? "on" : "off";
+  return [
+    "-object",
+    `memory-backend-file,id=mem,size=${memMb}M,mem-path=${escape(file)},share=${share}`,
+  ];
+}
+
+function diskOf(file: string): string[] {
+  const path = `file.driver=file,file.filename=${escape(file)},file.discard=unmap`;
+  return [
+    ["-blockdev", `driver=qcow2,node-name=disk0,discard=unmap,${path}`],
+    // A full disk of the host is an error in the guest, not a machine that stands still.
+    ["-device", "virtio-blk-pci,drive=disk0,id=vd0,werror=report,rerror=report"],
+  ].flat();
+}
+
+// IPv6 off: the rules for the user's packets know one family, and the guest needs no second.
+function network(): string[] {
+  return [
+    ["-netdev", "user,id=n0,ipv6=off"],
+    ["-device", "virtio-net-pci,netdev=n0,id=net0,mac=52:54:00:12:34:56,romfile="],
+  ].flat();
+}
+
+function port(id: string, path: string, name: string): string[] {
+  return [
+    ["-chardev", `socket,id=${id},path=${escape(path)},server=on,wait=off`],
+    ["-device", `virtserialport,chardev=${id},name=${name}`],
+  ].flat();
+}
+
+function volumeSlots(): string[] {
+  const numbers = Array.from({ length: VOLUME_SLOTS }, (_, index) => index + 1);
+  return numbers.flatMap((slot) => [
+    "-device",
+    `pcie-root-port,id=hp${slot - 1},chassis=${slot},slot=${slot}`,
+  ]);
+}
+
+/** A comma in a path would begin another option. */
+const escape = (path: string): string => path.replaceAll(",", ",,");

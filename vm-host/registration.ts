@@ -1,0 +1,72 @@
+import { statfs } from "node:fs/promises";
+import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import type { VmHostConfig } from "./config.ts";
+import type { VmDriver } from "./driver.ts";
+import type { Images } from "./images.ts";
+import { allowanceText } from "./network/egress.ts";
+import type { Capacity } from "./sizes.ts";
+import type { Vms } from "./vms.ts";
+
+const GIB = 1024 ** 3;
+
+/** What this machine allows. */
+export interface Ground {
+  isConfined: boolean;
+  hasEgress: boolean;
+  qemu: string | null;
+}
+
+export interface Parts {
+  config: VmHostConfig;
+  ground: Ground;
+  vms: Vms;
+  capacity: Capacity;
+  images: Images;
+  driver: VmDriver | null;
+  warm: number;
+  url: string;
+  freeDiskGb: number;
+}
+
+/** What the host says of itself at this moment, with the next seq. */
+export function snapshotOf(parts: Parts): VmHeartbeat {
+  const { config, ground, vms, capacity, images, driver, warm, url, freeDiskGb } = parts;
+  const hint = images.hint;
+  return {
+    type: "vm",
+    bootId: vms.bootId,
+    seq: vms.nextSeq(),
+    url,
+    versions: { qemu: ground.qemu ?? "" },
+    ...(driver && { accel: shortened(driver.accelerator) }),
+    capabilities: driver ? [...driver.capabilities] : [],
+    isolation: ground.isConfined ? "uid" : "none",
+    egress: ground.hasEgress ? "filtered" : "off",
+    weaknesses: weaknessesOf(ground),
+    egressAllow: config.egressAllow.map(allowanceText),
+    warm,
+    free: { ...capacity.free, diskGb: freeDiskGb },
+    images: images.reports(),
+    ...(hint !== null && { hint }),
+    ...(vms.isDraining && { draining: true }),
+    vms: vms.reports(),
+  };
+}
+
+/** What is weaker on this machine than it could be. */
+export function weaknessesOf({ isConfined, hasEgress }: Ground): string[] {
+  const found: string[] = [];
+  if (!isConfined) found.push("Not root: every machine runs as the host's own user.");
+  if (!hasEgress) found.push("No packet filter (needs root and nft): machines have no network.");
+  return found;
+}
+
+function shortened({ name, reason, bootMs }: VmDriver["accelerator"]) {
+  return { name, reason: reason.slice(0, 500), bootMs };
+}
+
+/** Whole GiB free where machines have their disks. */
+export async function freeDisk(folder: string): Promise<number> {
+  const found = await statfs(folder).catch(() => null);
+  return found ? Math.floor((found.bavail * found.bsize) / GIB) : 0;
+}

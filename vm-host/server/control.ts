@@ -1,0 +1,117 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
+import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
+import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
+import { BACKLOG_BYTES } from "@svc/host-kit/backlog.ts";
+import { shortReason } from "@svc/host-kit/frames.ts";
+import { type RawData, type WebSocket, WebSocketServer } from "ws";
+import type { CustomerSocket, Vm } from "../vm.ts";
+
+const PING_MS = 20_000;
+const CODES = { normal: 1000, tooLarge: 4413, restart: 1012, slow: 1013 };
+/** Their bytes are no activity: a client that only keeps its socket open leaves the machine idle. */
+const UPKEEP = /^\s*\{[^{}]{0,100}"method"\s*:\s*"rpc\./;
+
+const server = new WebSocketServer({
+  noServer: true,
+  // Somewhat more than a message may have, so that a longer one gets our own close code.
+  maxPayload: 4 * FRAME_PAYLOAD_BYTES,
+  perMessageDeflate: false,
+  handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+});
+
+/** GET /vms/:sandboxId/control: a customer's socket, message by message a connection to the agent. */
+export async function openControl(
+  vm: Vm,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
+  socket.setNoDelay(true);
+  const webSocket = await new Promise<WebSocket>((resolve) => {
+    server.handleUpgrade(request, socket, head, resolve);
+  });
+  new ControlSocket(vm, webSocket).start();
+}
+
+/** One customer's control socket. */
+class ControlSocket implements CustomerSocket, Receiver {
+  readonly #vm: Vm;
+  readonly #webSocket: WebSocket;
+  #wire: Wire | null = null;
+  #hasPong = true;
+
+  constructor(vm: Vm, webSocket: WebSocket) {
+    this.#vm = vm;
+    this.#webSocket = webSocket;
+  }
+
+  start(): void {
+    const connection = this.#vm.guest.open((wire) => {
+      this.#wire = wire;
+      return this;
+    });
+    if (!connection) return this.end(CODES.slow, "too many control sockets are open");
+    this.#vm.sockets.add(this);
+    const pings = setInterval(() => this.#ping(), PING_MS);
+    this.#webSocket.on("pong", () => (this.#hasPong = true));
+    this.#webSocket.on("error", () => this.#webSocket.terminate());
+    this.#webSocket.on("message", (data, isBinary) => void this.#toGuest(data, isBinary));
+    this.#webSocket.on("close", () => {
+      clearInterval(pings);
+      this.#vm.sockets.delete(this);
+      connection.close("the client has gone");
+    });
+  }
+
+  end(code: number, reason: string): void {
+    this.#webSocket.close(code, shortReason(reason));
+  }
+
+  text(payload: Uint8Array): void {
+    this.#toClient(payload, false);
+  }
+
+  binary(message: Uint8Array): void {
+    this.#toClient(message, true);
+  }
+
+  closed(reason: string): void {
+    this.#wire = null;
+    this.end(CODES.restart, reason);
+  }
+
+  #toClient(payload: Uint8Array, isBinary: boolean): void {
+    if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
+    // The port is shared: it cannot stop for one client that does not read.
+    if (this.#webSocket.bufferedAmount > BACKLOG_BYTES) return this.#webSocket.terminate();
+    this.#webSocket.send(payload, { binary: isBinary });
+  }
+
+  async #toGuest(data: RawData, isBinary: boolean): Promise<void> {
+    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat().map(asBuffer));
+    if (bytes.length > FRAME_PAYLOAD_BYTES)
+      return this.end(CODES.tooLarge, "a message has more than 1 MiB");
+    const wire = this.#wire;
+    if (!wire || bytes.length === 0) return;
+    if (isBinary) wire.sendBinary(bytes);
+    else wire.sendText(bytes.toString());
+    if (isBinary || !UPKEEP.test(bytes.toString("latin1", 0, 300))) this.#vm.touch();
+    const full = wire.whenWritable();
+    if (!full) return;
+    this.#webSocket.pause();
+    await full;
+    this.#webSocket.resume();
+  }
+
+  #ping(): void {
+    if (!this.#hasPong) return this.#webSocket.terminate();
+    this.#hasPong = false;
+    this.#webSocket.ping();
+  }
+}
+
+function asBuffer(data: Buffer | ArrayBuffer): Buffer {
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
+}

@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
+import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
+import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { replyJson, replyText } from "@svc/host-kit/reply.ts";
+import type { Vm } from "../vm.ts";
+import type { VmCall } from "./front.ts";
+
+/** What a refusal of the guest is to a caller of ours. */
+const STATUSES: Record<string, number> = {
+  NotFound: 404,
+  Disconnected: 502,
+  IsDirectory: 400,
+  NotDirectory: 400,
+  PermissionDenied: 400,
+  InvalidPath: 400,
+  NoSpace: 400,
+  TooLarge: 400,
+};
+
+/** GET /vms/:sandboxId/files?path=: the bytes of a file. A missing one is a clean 404. */
+export async function downloadFile(call: VmCall): Promise<void> {
+  const { response } = call;
+  await withFile(call, async (vm, path) => {
+    const caller = new AbortController();
+    response.once("close", () => caller.abort());
+    const onBytes = async (channel: number, bytes: Uint8Array): Promise<void> => {
+      if (channel !== CHANNELS.output || bytes.length === 0) return;
+      begin(response);
+      if (!response.write(bytes) && !response.destroyed) await drainOrClose(response);
+    };
+    const { signal } = caller;
+    await vm.guest.files.call("files.read", { path }, { onBytes, signal }).result;
+    begin(response);
+    response.end();
+  });
+}
+
+/** PUT /vms/:sandboxId/files?path=: replaces a file, making its folders. */
+export async function uploadFile(call: VmCall): Promise<void> {
+  const { request, response } = call;
+  await withFile(call, async (vm, path) => {
+    const caller = new AbortController();
+    const { signal } = caller;
+    request.once("aborted", () => caller.abort());
+    const { stream, result } = vm.guest.files.call("files.write", { path }, { signal });
+    // A refusal ends the writing below; it is thrown from the result.
+    result.catch(() => null);
+    for await (const chunk of request)
+      if (!(await stream.write(CHANNELS.input, Buffer.from(chunk)))) break;
+    stream.end(CHANNELS.input);
+    const { bytes } = await result;
+    replyJson(response, 200, { ok: true, path, bytes });
+  });
+}
+
+async function withFile(
+  { vms, id, rest, request, response }: VmCall,
+  work: (vm: Vm, path: string) => Promise<void>,
+): Promise<void> {
+  const path = GuestPath.safeParse(new URL(rest, "http://host/").searchParams.get("path"));
+  if (!path.success) return replyText(response, 400, "Malformed path\n");
+  const vm = vms.get(id);
+  if (!vm) return replyText(response, 404, "No such machine\n");
+  vm.touch();
+  try {
+    await work(vm, path.data);
+  } catch (error) {
+    request.resume();
+    // After the first bytes there is no status left to say it with.
+    if (response.headersSent) response.destroy();
+    else replyRefusal(response, error);
+  } finally {
+    vm.touch();
+  }
+}
+
+function replyRefusal(response: ServerResponse, error: unknown): void {
+  if (!(error instanceof RpcError)) throw error;
+  const code = error.data?.code ?? "";
+  replyJson(response, STATUSES[code] ?? 502, { error: error.message, code });
+}
+
+function begin(response: ServerResponse): void {
+  if (!response.headersSent)
+    response.writeHead(200, { "content-type": "application/octet-stream" });
+}
+
+async function drainOrClose(response: ServerResponse): Promise<void> {
+  await Promise.race([once(response, "drain"), once(response, "close")]);
+}

@@ -1,0 +1,125 @@
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import { Socket } from "node:net";
+import { isFromGateway } from "@svc/host-kit/bearer.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
+import type { Images } from "../images.ts";
+import type { Vms } from "../vms.ts";
+import { openControl } from "./control.ts";
+import { downloadFile, uploadFile } from "./files.ts";
+import { forwardRequest, forwardUpgrade } from "./ports.ts";
+import { drain, endVm, execute, placeVm, readMetrics, refuseUnbuilt } from "./vms.ts";
+
+const KEEP_ALIVE_MS = 65_000;
+
+/** A call of the gateway for one machine. */
+export interface VmCall {
+  vms: Vms;
+  images: Images;
+  id: string;
+  /** What follows the id, `ports/8000/a?b`. */
+  rest: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+type Route = (call: VmCall) => Promise<void>;
+
+const ROUTES: Record<string, Record<string, Route>> = {
+  "": { PUT: placeVm, DELETE: endVm },
+  exec: { POST: execute },
+  metrics: { GET: readMetrics },
+  files: { GET: downloadFile, PUT: uploadFile },
+  ...Object.fromEntries(
+    ["pause", "resume", "snapshot", "revert", "park"].map((name) => [
+      name,
+      { POST: refuseUnbuilt },
+    ]),
+  ),
+};
+
+export interface Front {
+  vms: Vms;
+  images: Images;
+  hostToken: string;
+  log: Log;
+}
+
+/** The HTTP and WebSocket front of the host: what the gateway calls (host protocol). */
+export function createFront(front: Front): Server {
+  const server = createServer((request, response) => {
+    answer(front, request, response).catch((error: unknown) => {
+      front.log.error({ reason: messageOf(error) }, "a request failed");
+      if (response.headersSent) response.destroy();
+      else replyText(response, 500, "Internal error\n");
+    });
+  });
+  server.on("upgrade", (request, socket, head) => {
+    if (!(socket instanceof Socket)) return;
+    // Without a listener an error of a socket that waits here would end the process.
+    socket.on("error", () => socket.destroy());
+    upgrade(front, request, socket, head).catch((error: unknown) => {
+      front.log.warn({ reason: messageOf(error) }, "an upgrade failed");
+      socket.destroy();
+    });
+  });
+  // A command or a transfer may take longer than Node lets a request take.
+  server.requestTimeout = 0;
+  // Longer than the gateway keeps a connection: else it may send on one that closes here at that moment.
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  return server;
+}
+
+async function answer(
+  front: Front,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const target = targetOf(request);
+  if (!target) return replyText(response, 404, "Not found\n");
+  const { id, rest } = target;
+  if (!(await isFromGateway(request, front.hostToken, id)))
+    return replyText(response, 401, "Unauthorized\n");
+  const call = { vms: front.vms, images: front.images, id, rest, request, response };
+  if (target.room === "drain") return drain(call);
+  const [name = ""] = rest.split(/[/?]/);
+  if (name === "ports") return forwardRequest(call);
+  const methods = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined;
+  if (!methods) return replyText(response, 404, "Not found\n");
+  const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
+  if (!route) return replyText(response, 405, "Method not allowed\n");
+  await route(call);
+}
+
+async function upgrade(
+  front: Front,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
+  const target = targetOf(request);
+  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n");
+  const { id, rest } = target;
+  if (!(await isFromGateway(request, front.hostToken, id)))
+    return refuseUpgrade(socket, 401, "Unauthorized\n");
+  const vm = front.vms.get(id);
+  if (!vm) return refuseUpgrade(socket, 404, "No such machine\n");
+  const [name = ""] = rest.split(/[/?]/);
+  if (name === "control") return openControl(vm, request, socket, head);
+  if (name === "ports") return forwardUpgrade(vm, rest, request, socket, head);
+  refuseUpgrade(socket, 404, "Not found\n");
+}
+
+/** `/vms/<id>/<rest>` as its parts; `/drain` counts as its own id. */
+function targetOf(request: IncomingMessage) {
+  const url = request.url ?? "";
+  if (url === "/drain" && request.method === "POST")
+    return { room: "drain", id: "drain", rest: "" };
+  const [, encoded, rest = ""] = /^\/vms\/([^/?]+)(?:\/(.*))?$/s.exec(url) ?? [];
+  if (encoded === undefined) return null;
+  try {
+    return { room: "vms", id: decodeURIComponent(encoded), rest };
+  } catch {
+    return null;
+  }
+}

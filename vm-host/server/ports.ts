@@ -1,0 +1,119 @@
+import { type IncomingMessage, request as httpRequest } from "node:http";
+import type { Socket } from "node:net";
+import { pipeline } from "node:stream/promises";
+import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
+import type { GuestSocket } from "../guest/socket.ts";
+import type { Vm } from "../vm.ts";
+import type { VmCall } from "./front.ts";
+
+/** Of one connection only, or the host's own. */
+const HOP_BY_HOP = new Set([
+  "authorization",
+  "connection",
+  "keep-alive",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+const TOO_EARLY = 425;
+
+/** ANY /vms/:sandboxId/ports/:port/…: a request to a server inside. 425 when nothing listens yet. */
+export async function forwardRequest({ vms, id, rest, request, response }: VmCall): Promise<void> {
+  const vm = vms.get(id);
+  if (!vm) return replyText(response, 404, "No such machine\n");
+  const target = targetOf(rest);
+  if (!target) return replyText(response, 400, "Malformed port\n");
+  vm.touch();
+  const socket = await dial(vm, target.port);
+  if (typeof socket === "number") return replyText(response, socket, "The port does not answer\n");
+  if (response.destroyed) return void socket.destroy();
+  response.once("close", () => socket.destroy());
+  try {
+    const answer = await ask(socket, target, request);
+    response.writeHead(answer.statusCode ?? 502, kept(answer));
+    await pipeline(answer, response);
+  } catch {
+    if (response.headersSent) response.destroy();
+    else replyText(response, 502, "The server inside broke off\n");
+  } finally {
+    vm.touch();
+  }
+}
+
+/** The same for an upgrade: its answer and everything after it pass byte by byte. */
+export async function forwardUpgrade(
+  vm: Vm,
+  rest: string,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
+  const target = targetOf(rest);
+  if (!target) return refuseUpgrade(socket, 400, "Malformed port\n");
+  vm.touch();
+  const inside = await dial(vm, target.port);
+  if (typeof inside === "number")
+    return refuseUpgrade(socket, inside, "The port does not answer\n");
+  inside.write(headOf(request, target.path));
+  if (head.length > 0) inside.write(head);
+  socket.on("data", () => vm.touch());
+  await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]).catch(() => null);
+  inside.destroy();
+  socket.destroy();
+}
+
+interface Target {
+  port: number;
+  path: string;
+}
+
+/** `ports/8000/a?b` as port and path. */
+function targetOf(rest: string): Target | null {
+  const [, digits, path = ""] = /^ports\/(\d{1,5})(?:\/(.*))?$/s.exec(rest) ?? [];
+  const port = Number(digits);
+  return port >= 1 && port <= 65_535 ? { port, path: `/${path}` } : null;
+}
+
+async function dial(vm: Vm, port: number): Promise<GuestSocket | number> {
+  try {
+    return await vm.guest.dial(port);
+  } catch (error) {
+    return isRefused(error, "ConnectionRefused") ? TOO_EARLY : 502;
+  }
+}
+
+function ask(socket: GuestSocket, target: Target, request: IncomingMessage) {
+  const options = {
+    // Node's client writes to whatever stream it is given.
+    createConnection: () => socket,
+    method: request.method,
+    path: target.path,
+    headers: kept(request),
+  };
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    const asked = httpRequest(options, resolve);
+    asked.on("error", reject);
+    request.pipe(asked);
+    request.once("aborted", () => asked.destroy());
+  });
+}
+
+function kept({ rawHeaders }: IncomingMessage): string[] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    pairs.push([rawHeaders[at] ?? "", rawHeaders[at + 1] ?? ""]);
+  return pairs.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
+}
+
+function headOf(request: IncomingMessage, path: string): string {
+  const lines = [`${request.method} ${path} HTTP/1.1`, "Connection: Upgrade"];
+  const { upgrade } = request.headers;
+  if (upgrade !== undefined) lines.push(`Upgrade: ${upgrade}`);
+  const headers = kept(request);
+  for (let at = 0; at + 1 < headers.length; at += 2)
+    lines.push(`${headers[at]}: ${headers[at + 1]}`);
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

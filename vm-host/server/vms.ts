@@ -1,0 +1,90 @@
+import type { ServerResponse } from "node:http";
+import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { Exec } from "@svc/contract/vm/exec.ts";
+import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import type { VmCall } from "./front.ts";
+
+/** Parts of a create that hosts of another build may have. */
+function missingCapabilities({ kind, source, isolation, volumes, record }: PlaceVm): string[] {
+  return [
+    kind === "desktop" ? ["desktop"] : [],
+    source.type === "snapshot" ? ["snapshots"] : [],
+    isolation === "shared" ? ["shared"] : [],
+    volumes?.length ? ["volumes.mount"] : [],
+    record ? ["recording"] : [],
+  ].flat();
+}
+
+/** PUT /vms/:sandboxId */
+export async function placeVm({ vms, images, id, request, response }: VmCall): Promise<void> {
+  const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
+  if (!ask.success) return replyText(response, 400, "Malformed placement\n");
+  const missing = missingCapabilities(ask.data);
+  if (missing.length > 0) return refuseMissing(response, missing);
+  const { source } = ask.data;
+  const found = source.type === "image" ? images.find(source.name) : null;
+  if (!found) return refuseMissing(response, ["image"]);
+  if ("hint" in found) {
+    const { hint, percent } = found;
+    const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
+    return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
+  }
+  const outcome = await vms.place(id, ask.data, found.ground);
+  if ("placed" in outcome) return replyJson(response, 201, outcome.placed);
+  replyJson(response, outcome.status, outcome.refused);
+}
+
+/** DELETE /vms/:sandboxId. Answered when the machine is gone: its room is free then. */
+export async function endVm({ vms, id, response }: VmCall): Promise<void> {
+  await vms.end(id);
+  replyText(response, 204);
+}
+
+/** POST /vms/:sandboxId/exec */
+export async function execute({ vms, id, request, response }: VmCall): Promise<void> {
+  const body = Exec.safeParse(await readJson(request, LIMITS.vmRequestBodyBytes));
+  if (!body.success) return replyText(response, 400, "Malformed exec\n");
+  const vm = vms.get(id);
+  if (!vm) return replyText(response, 404, "No such machine\n");
+  vm.touch();
+  const caller = new AbortController();
+  response.once("close", () => caller.abort());
+  try {
+    const result = await vm.guest.exec(body.data, caller.signal);
+    replyJson(response, 200, result);
+  } catch (error) {
+    if (!isRefused(error, "Disconnected")) throw error;
+    replyText(response, 502, "The machine went away\n");
+  } finally {
+    vm.touch();
+  }
+}
+
+/** GET /vms/:sandboxId/metrics */
+export async function readMetrics({ vms, id, response }: VmCall): Promise<void> {
+  const vm = vms.get(id);
+  if (!vm) return replyText(response, 404, "No such machine\n");
+  replyJson(response, 200, await vm.metrics());
+}
+
+/** What is not built yet is a capability this host lacks. */
+export async function refuseUnbuilt({ response }: VmCall): Promise<void> {
+  refuseMissing(response, ["snapshots"]);
+}
+
+/** POST /drain */
+export async function drain({ vms, response }: VmCall): Promise<void> {
+  vms.drain();
+  replyText(response, 202);
+}
+
+function refuseMissing(response: ServerResponse, missing: string[]): void {
+  const body: VmRefused = {
+    error: "This host cannot do that.",
+    code: "HostCapabilityMissing",
+    missingCapabilities: missing,
+  };
+  replyJson(response, 409, body);
+}

@@ -1,0 +1,194 @@
+import type { Server } from "node:http";
+import type { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { VM_SIZES } from "@svc/contract/vm/machine.ts";
+import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { VmHostConfig } from "./config.ts";
+import type { VmDriver } from "./driver.ts";
+import { Images } from "./images.ts";
+import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
+import { BASE } from "./images/recipe.ts";
+import { type Run, openRun } from "./janitor.ts";
+import { type MachineRoom, openMachineRoom, qemuVersion } from "./machine-room.ts";
+import { Egress } from "./network/egress.ts";
+import { Confinement } from "./qemu/confinement.ts";
+import { QEMU } from "./qemu/driver.ts";
+import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.ts";
+import { createFront } from "./server/front.ts";
+import { Shelf } from "./shelf.ts";
+import { Capacity } from "./sizes.ts";
+import { Vms } from "./vms.ts";
+
+const DISK_CHECK_MS = 5_000;
+
+/** A line of the banner of `npm start`. */
+export interface TableLine {
+  what: string;
+  on: boolean;
+  note: string;
+}
+
+/** What a host stands on. */
+interface Foundation {
+  run: Run;
+  confinement: Confinement | null;
+  egress: Egress | null;
+  ground: Ground;
+}
+
+/** A whole VM host: its machines, its HTTP front and its place in the fleet. */
+export class VmService {
+  readonly vms: Vms;
+  url = "";
+  readonly #config: VmHostConfig;
+  readonly #log: Log;
+  readonly #foundation: Foundation;
+  readonly #capacity: Capacity;
+  readonly #keeper: ImageKeeper;
+  readonly #images: Images;
+  readonly #front: Server;
+  readonly #heartbeats: Heartbeats<VmHeartbeat>;
+  #driver: VmDriver | null = null;
+  #shelf: Shelf | null = null;
+  #freeDiskGb = 0;
+  #diskCheck: NodeJS.Timeout | undefined;
+
+  private constructor(config: VmHostConfig, log: Log, foundation: Foundation) {
+    this.#config = config;
+    this.#log = log;
+    this.#foundation = foundation;
+    const { hostToken, gatewayUrl, hostId } = config;
+    const onChange = (): void => this.#heartbeats.touch();
+    this.#capacity = new Capacity(config.room);
+    const { hasEgress } = foundation.ground;
+    this.vms = new Vms({ capacity: this.#capacity, log, hasEgress, onChange });
+    this.#keeper = new ImageKeeper({
+      ...config,
+      recipe: BASE,
+      log,
+      onReady: (ground) => void this.#openRoom(ground),
+      onChange,
+    });
+    this.#images = new Images({ [BASE.name]: this.#keeper });
+    this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
+    this.#front = createFront({ vms: this.vms, images: this.#images, hostToken, log });
+    this.#heartbeats = new Heartbeats({
+      gatewayUrl,
+      hostId,
+      hostToken,
+      log,
+      call: fetch,
+      snapshot: () => this.#snapshot(),
+      onAnswer: (reply, beat) => this.#answered(reply, beat),
+    });
+  }
+
+  /** Opens the front and starts to beat. Returns before an image or a machine is there. */
+  static async start(config: VmHostConfig, log: Log): Promise<VmService> {
+    const run = await openRun(config.stateDir, config.cacheDir);
+    const confinement = Confinement.of(run.seed);
+    const egress = await Egress.open(run.name, confinement, config.egressAllow);
+    const qemu = await qemuVersion();
+    const ground = { isConfined: confinement !== null, hasEgress: egress !== null, qemu };
+    const service = new VmService(config, log, { run, confinement, egress, ground });
+    await service.#listen();
+    await service.#checkDisk();
+    service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
+    service.#heartbeats.start();
+    if (qemu !== null) await service.#keeper.start();
+    return service;
+  }
+
+  /** What the banner says of this host. */
+  get table(): TableLine[] {
+    const { ground } = this.#foundation;
+    const weak = weaknessesOf(ground).join(" ");
+    const isReady = this.#keeper.ground !== null;
+    const state = isReady ? `QEMU ${ground.qemu}, ${this.#config.warm} warm.` : this.#keeper.hint;
+    const note = [ground.qemu === null ? NO_QEMU : state, weak].filter(Boolean).join(" ");
+    return [{ what: "sandboxes", on: isReady, note }];
+  }
+
+  /** Ends every machine, tells the gateway, and leaves nothing on the machine. */
+  async stop(): Promise<void> {
+    clearInterval(this.#diskCheck);
+    this.#keeper.close();
+    this.vms.isDraining = true;
+    await this.#driver?.close();
+    await this.vms.close();
+    await this.#shelf?.close();
+    await this.#heartbeats.stop();
+    this.#front.close();
+    this.#front.closeAllConnections();
+    await this.#foundation.egress?.close();
+    await this.#foundation.run.close();
+  }
+
+  async #openRoom(ground: ImageGround): Promise<void> {
+    this.#images.hint = TRYING;
+    try {
+      const { run, confinement, ground: machine } = this.#foundation;
+      const version = machine.qemu ?? "";
+      const onTemplate = (): void => this.#shelf?.fill();
+      const options = { config: this.#config, log: this.#log, run, confinement, version };
+      const room = await openMachineRoom(ground, { ...options, onTemplate });
+      this.#opened(ground, room);
+    } catch (error) {
+      this.#images.hint = messageOf(error).slice(0, 500);
+      this.#log.error({ reason: this.#images.hint }, "no machines can be made");
+    }
+    this.#heartbeats.touch();
+  }
+
+  #opened(ground: ImageGround, { driver, maker }: MachineRoom): void {
+    const onChange = (): void => this.#heartbeats.touch();
+    this.#driver = driver;
+    this.#shelf = new Shelf(maker, this.#config.warm, onChange);
+    this.vms.open(maker, this.#shelf);
+    this.#images.hint = null;
+    this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
+    if (this.#config.warm === 0) return;
+    const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+    this.#shelf.stock(common);
+    maker.prepare(common);
+  }
+
+  async #listen(): Promise<void> {
+    const { host, port } = this.#config.listen;
+    await new Promise<void>((resolve, reject) => {
+      this.#front.once("error", reject);
+      this.#front.listen(port, host, resolve);
+    });
+    const address = this.#front.address();
+    if (address === null || typeof address === "string") throw new Error("no address");
+    const name = host.includes(":") ? `[${host}]` : host;
+    this.url = this.#config.publicUrl ?? `http://${name}:${address.port}`;
+  }
+
+  async #checkDisk(): Promise<void> {
+    this.#freeDiskGb = await freeDisk(this.#foundation.run.disks);
+  }
+
+  #snapshot(): VmHeartbeat {
+    return snapshotOf({
+      config: this.#config,
+      ground: this.#foundation.ground,
+      vms: this.vms,
+      capacity: this.#capacity,
+      images: this.#images,
+      driver: this.#driver,
+      warm: this.#shelf?.idle ?? 0,
+      url: this.url,
+      freeDiskGb: this.#freeDiskGb,
+    });
+  }
+
+  #answered(reply: HeartbeatReply, beat: VmHeartbeat): void {
+    this.vms.forget(beat.vms);
+    for (const id of reply.end) void this.vms.end(id);
+  }
+}
+
+const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;
+const TRYING = "The first machine of this host is being tried.";

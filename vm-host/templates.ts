@@ -1,0 +1,242 @@
+import { createHash } from "node:crypto";
+import {
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import * as z from "zod";
+import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
+import { takeBuildLock } from "./images/lock.ts";
+import { hashOf } from "./images/recipe.ts";
+import { FILES } from "./qemu/command.ts";
+
+/** Counts up when the same inputs make another template. */
+const FORMAT = 1;
+const BLOCK_BYTES = 512;
+const NOTE = "template.json";
+const LOCK_POLL_MS = 200;
+
+/** What must be as it was when the template was made. */
+const Note = z.object({
+  key: z.string(),
+  image: z.string(),
+  layer: z.string(),
+  /** SHA-256 of the two small files. */
+  state: z.string(),
+  disk: z.string(),
+  /** The memory is too large to read each time: nobody changes a file without its change time moving. */
+  memory: z.object({ inode: z.string(), size: z.string(), changedNs: z.string() }),
+  life: z.object({ word: z.string(), generation: z.int() }),
+});
+type Note = z.infer<typeof Note>;
+
+export interface TemplatesOptions {
+  driver: VmDriver;
+  folder: string;
+  budgetBytes: number;
+  log: Log;
+  /** Waits until a booted machine is worth freezing, and makes it ready for that. */
+  settle: (machine: Machine) => Promise<LifeStart>;
+}
+
+/** Machines that were booted once per image, agent and size, and are frozen on disk. */
+export class Templates {
+  readonly #options: TemplatesOptions;
+  readonly #building = new Map<string, Promise<Template | null>>();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(options: TemplatesOptions) {
+    this.#options = options;
+  }
+
+  /** Removes what a build that broke off left behind. */
+  async open(): Promise<void> {
+    const { folder } = this.#options;
+    await mkdir(folder, { recursive: true, mode: 0o755 });
+    for (const name of await readdir(folder))
+      if (isAbandoned(name)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+
+  /** The template of a machine like this, or null. One that is not as it was made is thrown away. */
+  async find(spec: MachineSpec): Promise<Template | null> {
+    const key = this.#keyOf(spec);
+    const folder = join(this.#options.folder, key);
+    const note = await readNote(folder);
+    if (!note) return null;
+    const fault = await faultOf(note, key, spec, folder);
+    if (fault === null) {
+      const now = new Date();
+      await utimes(join(folder, NOTE), now, now);
+      return { key, folder, spec, life: lifeOf(note) };
+    }
+    this.#options.log.warn({ template: key, fault }, "a template is not as it was made");
+    await rm(folder, { recursive: true, force: true });
+    return null;
+  }
+
+  /** Makes the template of a machine like this, one at a time. Null when it failed; the log tells why. */
+  build(spec: MachineSpec): Promise<Template | null> {
+    const key = this.#keyOf(spec);
+    const known = this.#building.get(key);
+    if (known) return known;
+    const building = this.#queue.then(() => this.#once(spec, key));
+    this.#queue = building;
+    this.#building.set(key, building);
+    void building.finally(() => this.#building.delete(key));
+    return building;
+  }
+
+  #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {
+    const { version, accelerator } = this.#options.driver;
+    return hashOf(FORMAT, image.image, layer.hash, cpu, memMb, version, accelerator.name);
+  }
+
+  /** Other hosts of this machine use the same folder: what one makes the others find. */
+  async #once(spec: MachineSpec, key: string): Promise<Template | null> {
+    using _lock = await takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
+    return (await this.find(spec)) ?? (await this.#make(spec, key));
+  }
+
+  async #make(spec: MachineSpec, key: string): Promise<Template | null> {
+    const { log, folder: parent } = this.#options;
+    const work = join(parent, `${key}.${process.pid}.tmp`);
+    const startedAt = Date.now();
+    try {
+      await rm(work, { recursive: true, force: true });
+      // Machines' users pass through to the files they may read.
+      await mkdir(work, { mode: 0o755 });
+      const life = await this.#freeze(spec, work);
+      const note = await noteOf({ spec, key, folder: work, life });
+      await writeFile(join(work, NOTE), JSON.stringify(note), { mode: 0o600 });
+      const folder = join(parent, key);
+      await rm(folder, { recursive: true, force: true });
+      await rename(work, folder);
+      log.info({ template: key, ms: Date.now() - startedAt }, "a template was made");
+      await this.#keepBudget(key);
+      return { key, folder, spec, life };
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, "a template could not be made");
+      await rm(work, { recursive: true, force: true });
+      return null;
+    }
+  }
+
+  async #freeze(spec: MachineSpec, work: string): Promise<LifeStart> {
+    const { driver, settle } = this.#options;
+    const memory = join(work, FILES.memory);
+    await (await open(memory, "w", 0o600)).close();
+    const machine = await driver.boot(spec, memory);
+    try {
+      const life = await settle(machine);
+      await driver.freeze(machine, work);
+      return life;
+    } finally {
+      await machine.destroy();
+    }
+  }
+
+  /** Drops those that were not used for the longest time. */
+  async #keepBudget(newest: string): Promise<void> {
+    const { folder, budgetBytes, log } = this.#options;
+    const names = (await readdir(folder)).filter((name) => /^[0-9a-f]+$/.test(name));
+    const all = await Promise.all(names.map((name) => sizeOf(folder, name)));
+    let total = all.reduce((sum, one) => sum + one.bytes, 0);
+    for (const { name, bytes } of all.toSorted((left, right) => left.usedAt - right.usedAt)) {
+      if (total <= budgetBytes || name === newest) continue;
+      // Machines that came from it keep its files open.
+      await rm(join(folder, name), { recursive: true, force: true });
+      total -= bytes;
+      log.info({ template: name }, "a template was dropped for room");
+    }
+  }
+}
+
+async function noteOf({ key, folder, spec, life }: Template): Promise<Note> {
+  return {
+    key,
+    image: spec.image.image,
+    layer: spec.layer.hash,
+    state: await digest(join(folder, FILES.state)),
+    disk: await digest(join(folder, FILES.disk)),
+    memory: await fingerprint(join(folder, FILES.memory)),
+    life: { word: Buffer.from(life.word).toString("hex"), generation: life.generation },
+  };
+}
+
+function lifeOf({ life: { word, generation } }: Note): LifeStart {
+  return { word: Buffer.from(word, "hex"), generation };
+}
+
+async function readNote(folder: string): Promise<Note | null> {
+  const text = await readFile(join(folder, NOTE), "utf8").catch(() => null);
+  if (text === null) return null;
+  try {
+    return Note.parse(JSON.parse(text));
+  } catch {
+    // Broken, which the comparison will say.
+    const memory = { inode: "", size: "", changedNs: "" };
+    const life = { word: "", generation: 0 };
+    return { key: "", image: "", layer: "", state: "", disk: "", memory, life };
+  }
+}
+
+async function faultOf(
+  note: Note,
+  key: string,
+  { image, layer }: MachineSpec,
+  folder: string,
+): Promise<string | null> {
+  if (note.key !== key || note.image !== image.image || note.layer !== layer.hash)
+    return "it is of another image or agent";
+  try {
+    if (note.state !== (await digest(join(folder, FILES.state)))) return "its state changed";
+    if (note.disk !== (await digest(join(folder, FILES.disk)))) return "its disk changed";
+    const memory = await fingerprint(join(folder, FILES.memory));
+    return JSON.stringify(memory) === JSON.stringify(note.memory) ? null : "its memory changed";
+  } catch {
+    return "a file of it is missing";
+  }
+}
+
+/** Whether nobody builds this any more: another host may be at work in the same folder. */
+function isAbandoned(name: string): boolean {
+  const pid = Number(/\.(\d+)\.tmp$/.exec(name)?.[1] ?? Number.NaN);
+  if (Number.isNaN(pid)) return false;
+  if (pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ESRCH";
+  }
+}
+
+async function digest(file: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(file))
+    .digest("hex");
+}
+
+async function fingerprint(file: string): Promise<Note["memory"]> {
+  const { ino, size, ctimeNs } = await stat(file, { bigint: true });
+  return { inode: String(ino), size: String(size), changedNs: String(ctimeNs) };
+}
+
+async function sizeOf(folder: string, name: string) {
+  const files = await readdir(join(folder, name)).catch(() => []);
+  const stats = await Promise.all(files.map((file) => stat(join(folder, name, file))));
+  const bytes = stats.reduce((sum, { blocks }) => sum + blocks * BLOCK_BYTES, 0);
+  const usedAt = await stat(join(folder, name, NOTE)).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );
+  return { name, bytes, usedAt };
+}

@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import type { PlaceVm, VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
+import { VM_SIZES } from "@svc/contract/vm/machine.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { MachineSpec } from "./driver.ts";
+import { newSelf } from "./guest/identity.ts";
+import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
+import type { Shelf } from "./shelf.ts";
+import { type Capacity, memoryClass } from "./sizes.ts";
+import { Vm } from "./vm.ts";
+
+const GONE = 4404;
+
+/** How a placement ended. */
+export type Placed = { placed: VmPlaced } | { status: 409 | 503 | 507; refused: VmRefused };
+
+export interface VmsOptions {
+  capacity: Capacity;
+  log: Log;
+  /** Machines have a way out that is filtered; without one they have none. */
+  hasEgress: boolean;
+  onChange: () => void;
+}
+
+/** The machines of this host that belong to sandboxes. */
+export class Vms {
+  readonly bootId = randomUUID();
+  isDraining = false;
+  readonly #options: VmsOptions;
+  readonly #vms = new Map<string, Vm>();
+  readonly #placing = new Map<string, Promise<Placed>>();
+  /** Ids that were ended while they were on their way. */
+  readonly #cancelled = new Set<string>();
+  #source: { maker: Maker; shelf: Shelf } | null = null;
+  #seq = 0;
+
+  constructor(options: VmsOptions) {
+    this.#options = options;
+  }
+
+  /** Machines can be made from now on. */
+  open(maker: Maker, shelf: Shelf): void {
+    this.#source = { maker, shelf };
+  }
+
+  nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
+  }
+
+  get(id: string): Vm | undefined {
+    const vm = this.#vms.get(id);
+    return vm?.ended ? undefined : vm;
+  }
+
+  reports(): VmReport[] {
+    const starting = [...this.#placing.keys()].map((id): VmReport => {
+      return { id, state: "starting", lastActivityAt: Date.now() };
+    });
+    return [...starting, ...[...this.#vms.values()].map((vm) => vm.report())];
+  }
+
+  /** Makes a machine for a sandbox. A repeat gets what the first got. */
+  async place(id: string, ask: PlaceVm, base: Omit<MachineSpec, "cpu" | "memMb">): Promise<Placed> {
+    const known = this.get(id);
+    if (known) return { placed: this.#stamp(known) };
+    const under = this.#placing.get(id);
+    if (under) return under;
+    if (this.isDraining) return refuse(503, "NoCapacity", "This host takes no new machines.");
+    const placing = this.#place(id, ask, base);
+    this.#placing.set(id, placing);
+    return placing.finally(() => this.#placing.delete(id));
+  }
+
+  /** Ends a machine, also one that is on its way. Nothing when there is none. */
+  async end(id: string): Promise<void> {
+    if (this.#placing.has(id)) this.#cancelled.add(id);
+    const vm = this.#vms.get(id);
+    this.#vms.delete(id);
+    if (!vm) return;
+    this.#options.onChange();
+    await vm.end(GONE, "the sandbox was released");
+  }
+
+  /** The gateway has heard that these ended. */
+  forget(reports: VmReport[]): void {
+    for (const { id, ended } of reports)
+      if (ended && this.#vms.get(id)?.ended) this.#vms.delete(id);
+  }
+
+  /** Takes no new machines; those it has go on. */
+  drain(): void {
+    this.isDraining = true;
+    this.#options.onChange();
+  }
+
+  /** Ends all. The driver is closed first: what is on its way fails at once. */
+  async close(): Promise<void> {
+    this.isDraining = true;
+    await Promise.all(this.#placing.values());
+    await Promise.all([...this.#vms.keys()].map((id) => this.end(id)));
+  }
+
+  async #place(
+    id: string,
+    ask: PlaceVm,
+    base: Omit<MachineSpec, "cpu" | "memMb">,
+  ): Promise<Placed> {
+    const startedAt = Date.now();
+    const spec = { ...base, cpu: ask.cpu, memMb: memoryClass(ask.memMb) };
+    const room = this.#options.capacity.take(spec);
+    if (room === "slots") return refuse(503, "NoCapacity", "Every place on this host is taken.");
+    if (room === "size")
+      return refuse(507, "InsufficientCapacity", "This size does not fit here right now.");
+    try {
+      const made = await this.#make(spec);
+      void made.machine.exited.then(() => room());
+      const vm = await this.#own(id, ask, made, startedAt);
+      if (this.#cancelled.delete(id)) {
+        await this.end(id);
+        return refuse(503, "NoCapacity", "It was released while it was being made.");
+      }
+      return { placed: this.#stamp(vm) };
+    } catch (error) {
+      room();
+      this.#cancelled.delete(id);
+      this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
+      return refuse(503, "NoCapacity", "The machine could not be made.");
+    }
+  }
+
+  async #make(spec: MachineSpec): Promise<Made> {
+    if (!this.#source) throw new Error("no machines can be made yet");
+    const { shelf, maker } = this.#source;
+    const warm = shelf.take(spec);
+    // A moment later: the new clone would take the processor from this one's first steps.
+    if (warm) setTimeout(() => shelf.fill(), 1_000).unref();
+    return warm ?? maker.make(spec);
+  }
+
+  /** Gives a machine to its sandbox: nothing of it is reported before the guest knows who it is. */
+  async #own(id: string, ask: PlaceVm, made: Made, startedAt: number): Promise<Vm> {
+    const { machine, guest, how } = made;
+    const { isolation, envs } = ask;
+    try {
+      const hasNetwork = isolation !== "hardened" && this.#options.hasEgress;
+      if (!hasNetwork) await machine.setNetwork(false);
+      await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
+      const diskGb = await grownDisk(made, ask.diskGb);
+      const { cpu, memMb } = machine.spec;
+      const enforcement = { cpu: "vm", memMb: "vm" } as const;
+      const acquiredMs = Date.now() - startedAt;
+      const got = { cpu, memMb, diskGb, isolation, enforcement, how, acquiredMs };
+      const vm = new Vm(id, machine, guest, got);
+      this.#vms.set(id, vm);
+      void machine.exited.then((words) => this.#died(vm, words));
+      this.#options.onChange();
+      return vm;
+    } catch (error) {
+      const console = (await machine.console()).slice(-1_000);
+      this.#options.log.warn({ how, console }, "a machine did not take its identity");
+      await machine.destroy();
+      throw error;
+    }
+  }
+
+  #died(vm: Vm, words: string): void {
+    if (this.#vms.get(vm.id) !== vm) return;
+    this.#options.log.warn({ machine: vm.machine.name, words }, "a machine died");
+    vm.ended = "machine_died";
+    for (const socket of vm.sockets) socket.end(GONE, "the machine died");
+    this.#options.onChange();
+  }
+
+  #stamp(vm: Vm): VmPlaced {
+    return { ...vm.placed, bootId: this.bootId, seq: this.nextSeq() };
+  }
+}
+
+/** Lets disk and file system grow to what is asked for; an image's own size is the least. */
+async function grownDisk({ machine, guest }: Made, askedGb: number): Promise<number> {
+  const { sizeGb } = machine.spec.image;
+  const diskGb = Math.min(VM_SIZES.diskGb.most, Math.max(askedGb, sizeGb));
+  if (diskGb === sizeGb) return diskGb;
+  await machine.growDisk(diskGb);
+  const { exitCode, stderr } = await guest.exec({ cmd: "resize2fs", args: ["/dev/vda"] });
+  if (exitCode !== 0) throw new Error(`the disk did not grow: ${stderr}`);
+  return diskGb;
+}
+
+function refuse(status: 409 | 503 | 507, code: VmRefused["code"], error: string): Placed {
+  return { status, refused: { error, code } };
+}
