@@ -7,7 +7,7 @@ const AGAIN_MS = 30_000;
 
 /** What the machine under this pool can do. Judged again while it is unfit, so that the fix takes effect. */
 export class Machine {
-  readonly cgroups: Cgroups | null;
+  readonly #cgroups: Cgroups | null;
   readonly #chromium: string | null;
   #judgement: Fitness | Unfit;
   #timer: NodeJS.Timeout | null = null;
@@ -19,7 +19,7 @@ export class Machine {
   ) {
     this.#chromium = chromium;
     this.#judgement = judgement;
-    this.cgroups = cgroups;
+    this.#cgroups = cgroups;
   }
 
   static async judged({ chromium }: PoolConfig, run: string): Promise<Machine> {
@@ -44,8 +44,13 @@ export class Machine {
     return this.fitness?.isolation ?? "none";
   }
 
+  /** Where slots and Playwrights are capped; null when nothing is. */
+  get cgroups(): Cgroups | null {
+    return this.isolation === "uid" ? this.#cgroups : null;
+  }
+
   get memoryCap(): boolean {
-    return this.cgroups !== null && this.isolation === "uid";
+    return this.cgroups !== null;
   }
 
   /** Calls `onFit` once the machine has become fit. */

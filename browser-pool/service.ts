@@ -1,11 +1,9 @@
 import type { Server } from "node:http";
-import { join } from "node:path";
 import type { HeartbeatReply, PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { PoolConfig } from "./config.ts";
 import { Allowance } from "./egress/allowance.ts";
-import { guardConnections, trusted } from "./egress/guard.ts";
 import { type Run, openRun } from "./janitor.ts";
 import { Machine } from "./machine.ts";
 import { Pool } from "./pool.ts";
@@ -14,8 +12,8 @@ import { snapshotOf } from "./registration.ts";
 import { createFront } from "./server/front.ts";
 import { Shelf } from "./shelf.ts";
 import { type Slot, launchSlot } from "./slot.ts";
-import { prepareWire } from "./wire/confinement.ts";
-import { ServedVersions } from "./wire/served.ts";
+import { rootOf } from "./wire/layout.ts";
+import { Playwrights } from "./wire/playwrights.ts";
 
 const GATEWAY_CHECK_MS = 1_000;
 
@@ -31,6 +29,7 @@ interface Grounds {
   run: Run;
   machine: Machine;
   allowance: Allowance;
+  playwrights: Playwrights;
 }
 
 /** A whole pool: its sessions, its HTTP front and its place in the fleet. */
@@ -44,18 +43,19 @@ export class PoolService {
   readonly #machine: Machine;
   readonly #allowance: Allowance;
   readonly #front: Server;
-  readonly #served = new ServedVersions();
+  readonly #playwrights: Playwrights;
   readonly #heartbeats: Heartbeats<PoolHeartbeat>;
   #heardAt = Date.now();
   #launches = 0;
   #gatewayCheck: NodeJS.Timeout | undefined;
 
-  private constructor(config: PoolConfig, log: Log, { run, machine, allowance }: Grounds) {
+  private constructor(config: PoolConfig, log: Log, grounds: Grounds) {
     this.#config = config;
-    this.#allowance = allowance;
+    this.#allowance = grounds.allowance;
     this.#log = log;
-    this.#run = run;
-    this.#machine = machine;
+    this.#run = grounds.run;
+    this.#machine = grounds.machine;
+    this.#playwrights = grounds.playwrights;
     const onChange = (): void => this.#heartbeats.touch();
     this.shelf = new Shelf({
       warm: config.warm,
@@ -74,13 +74,14 @@ export class PoolService {
       fetchState: (path, caller) => fetchState(gatewayUrl, path, caller),
     });
     const onCall = (): void => void (this.#heardAt = Date.now());
-    this.#front = createFront({ pool: this.pool, served: this.#served, hostToken, log, onCall });
+    const { served } = this.#playwrights;
+    this.#front = createFront({ pool: this.pool, served, hostToken, log, onCall });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
       hostToken,
       log,
-      call: (url, init) => trusted(() => fetch(url, init)),
+      call: fetch,
       snapshot: () => this.#snapshot(),
       onAnswer: (reply, beat) => this.#answered(reply, beat),
     });
@@ -89,11 +90,11 @@ export class PoolService {
   /** Opens the front and starts to warm and to beat. Returns before the first browser is warm. */
   static async start(config: PoolConfig, log: Log): Promise<PoolService> {
     const run = await openRun(config.stateDir);
-    await prepareWire(join(run.folder, "wire"));
     const machine = await Machine.judged(config, run.name);
     const allowance = await Allowance.of(config.egressAllow);
-    guardConnections(allowance);
-    const service = new PoolService(config, log, { run, machine, allowance });
+    const root = rootOf(run.folder);
+    const playwrights = await Playwrights.prepare({ root, machine, log });
+    const service = new PoolService(config, log, { run, machine, allowance, playwrights });
     await service.#listen();
     machine.watch(() => {
       service.shelf.fill();
@@ -122,6 +123,7 @@ export class PoolService {
     this.#machine.close();
     this.#allowance.close();
     await this.pool.close();
+    await this.#playwrights.close();
     await this.#heartbeats.stop();
     this.#front.close();
     this.#front.closeAllConnections();
@@ -141,12 +143,11 @@ export class PoolService {
   }
 
   #launch(place: number, signal: AbortSignal): Promise<Slot> {
-    const { fitness, memoryCap } = this.#machine;
-    const cgroups = memoryCap ? this.#machine.cgroups : null;
+    const { fitness, cgroups } = this.#machine;
     if (!fitness) return Promise.reject(new Error("this machine serves no browsers"));
     this.#launches += 1;
     const { folder } = this.#run;
-    const common = { folder, allowance: this.#allowance, served: this.#served };
+    const common = { folder, allowance: this.#allowance, playwrights: this.#playwrights };
     return launchSlot({ fitness, cgroups, ...common }, this.#launches, place, signal);
   }
 
@@ -157,7 +158,7 @@ export class PoolService {
 
   #snapshot(): PoolHeartbeat {
     const { pool, shelf, url } = this;
-    const own = { machine: this.#machine, config: this.#config, served: this.#served };
+    const own = { machine: this.#machine, config: this.#config, served: this.#playwrights.served };
     return snapshotOf({ pool, shelf, url, ...own });
   }
 

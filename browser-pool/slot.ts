@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, rm } from "node:fs/promises";
+import { chmod, chown, mkdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { CdpMux } from "./cdp/mux.ts";
@@ -12,7 +12,8 @@ import { SandboxedProcess } from "./launch/process.ts";
 import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "./launch/sandbox.ts";
 import { type StoredState, isCookiesOnly } from "./profile.ts";
 import { WireHosts } from "./wire/hosts.ts";
-import type { ServedVersions } from "./wire/served.ts";
+import { egressOf, filesOf, newKey, rootOf } from "./wire/layout.ts";
+import type { Playwrights } from "./wire/playwrights.ts";
 
 const LAUNCH_MS = 30_000;
 /** With the fetch before it, less than the gateway waits for a placement. */
@@ -25,12 +26,14 @@ export interface SlotPlan {
   folder: string;
   cgroups: Cgroups | null;
   allowance: Allowance;
-  served: ServedVersions;
+  playwrights: Playwrights;
 }
 
 /** The parts of a slot that need an end. */
 interface Parts {
   folder: string;
+  /** The folder of files of uploads and downloads, and the way out for API requests. */
+  shared: { files: string; egress: string };
   forwarder: Forwarder;
   cgroups: string[];
   process: SandboxedProcess | null;
@@ -42,7 +45,6 @@ export class Slot {
   readonly number: number;
   /** Its place in the pool, from which it has its uid. */
   readonly place: number;
-  readonly filesDir: string;
   readonly pipe: CdpPipe;
   readonly mux: CdpMux;
   readonly wire: WireHosts;
@@ -54,7 +56,6 @@ export class Slot {
   constructor(number: number, place: number, parts: Parts, browser: Browser) {
     this.number = number;
     this.place = place;
-    this.filesDir = filesDirOf(parts.folder);
     this.#parts = parts;
     this.pipe = browser.pipe;
     this.mux = browser.mux;
@@ -89,6 +90,9 @@ export class Slot {
   }
 }
 
+/** The browser's own words tell why. */
+class EarlyEnd extends Error {}
+
 interface Browser {
   pipe: CdpPipe;
   mux: CdpMux;
@@ -104,19 +108,22 @@ export async function launchSlot(
   signal: AbortSignal,
 ): Promise<Slot> {
   const folder = join(plan.folder, String(number));
+  const key = newKey();
+  const root = rootOf(plan.folder);
+  const shared = { files: filesOf(root, key), egress: egressOf(root, key) };
   const forwarder = new Forwarder(plan.allowance);
-  const parts: Parts = { folder, forwarder, cgroups: [], process: null };
+  const parts: Parts = { folder, shared, forwarder, cgroups: [], process: null };
   const abort = (): void => void parts.process?.kill();
   signal.addEventListener("abort", abort);
   try {
     await start(plan, parts, place);
     signal.throwIfAborted();
     if (!parts.process) throw new Error("no browser was started");
-    const browser = await connect(parts.process, filesDirOf(folder), plan.served);
+    const browser = await connect(parts.process, plan.playwrights, key);
     return new Slot(number, place, parts, browser);
   } catch (error) {
-    const words = parts.process?.lastWords.split("\n")[0];
     await remove(parts);
+    const words = error instanceof EarlyEnd && parts.process?.lastWords.split("\n")[0];
     throw new Error(words || messageOf(error), { cause: error });
   } finally {
     signal.removeEventListener("abort", abort);
@@ -127,48 +134,54 @@ async function start(plan: SlotPlan, parts: Parts, place: number): Promise<void>
   const { fitness, cgroups } = plan;
   const { folder } = parts;
   const uid = fitness.isolation === "uid" ? FIRST_SLOT_UID + place : null;
-  await prepare(parts, uid);
+  await prepare(parts, uid, fitness.playwrightUid);
   if (cgroups) parts.cgroups = await cgroups.slot(basename(folder));
   const flags = fastFlags(join(folder, "profile"), PROXY_PORT);
-  const sandbox = { programs: fitness.programs, folder, uid, cgroups: parts.cgroups };
+  const { programs } = fitness;
+  const sandbox = { programs, folder, files: parts.shared.files, uid, cgroups: parts.cgroups };
   parts.process = new SandboxedProcess(
     await sandboxed(sandbox, [fitness.programs.chromium, ...flags]),
   );
 }
 
-function filesDirOf(folder: string): string {
-  return join(folder, "files");
-}
-
-async function prepare({ folder, forwarder }: Parts, uid: number | null): Promise<void> {
+/** Makes what the slot needs: its own folder, and what it shares with Playwright by group or by name. */
+async function prepare(parts: Parts, uid: number | null, playwright: number | null): Promise<void> {
+  const { folder, shared, forwarder } = parts;
   const socket = join(folder, EGRESS_SOCKET);
-  await mkdir(filesDirOf(folder), { recursive: true });
-  await forwarder.listen(socket);
-  for (const path of [folder, filesDirOf(folder), socket]) {
+  for (const path of [folder, shared.files]) await mkdir(path);
+  await forwarder.listen(socket, shared.egress);
+  for (const path of [folder, socket]) {
     await chmod(path, 0o700);
     if (uid !== null) await chown(path, uid, uid);
   }
+  const { uid: self, gid } = await stat(shared.files);
+  await chown(shared.files, uid ?? self, playwright ?? gid);
+  // Of the group of its folder is what either of the two makes there.
+  await chmod(shared.files, 0o2770);
+  if (playwright !== null) await chown(shared.egress, playwright, playwright);
 }
 
 async function connect(
   process: SandboxedProcess,
-  filesDir: string,
-  served: ServedVersions,
+  playwrights: Playwrights,
+  key: string,
 ): Promise<Browser> {
-  const pipe = new CdpPipe(process.toBrowser, process.fromBrowser);
-  let died = (): void => {};
-  const death = new Promise<void>((resolve) => (died = resolve));
-  const mux = new CdpMux(pipe, () => died());
-  void process.exited.then(() => died());
-  const wire = new WireHosts(mux, filesDir, served);
+  const pipe = new CdpPipe(process.toInside, process.fromInside);
+  let die = (): void => {};
+  let isDead = false;
+  const died = new Promise<void>((resolve) => (die = resolve)).then(() => void (isDead = true));
+  const mux = new CdpMux(pipe, () => die());
+  void process.exited.then(() => die());
+  const wire = new WireHosts(playwrights, key, mux, pipe);
   // Opens the cookie store now, so that a session with a profile need not wait for it.
-  const cookies = mux.call("Storage.getCookies");
-  await within(
-    LAUNCH_MS,
-    Promise.all([wire.warm(), cookies]),
-    death.then(() => Promise.reject(new Error("the browser ended while it started"))),
-  );
-  return { pipe, mux, wire, died: death };
+  const ready = Promise.all([wire.warm(), mux.call("Storage.getCookies")]);
+  const failed = died.then(() => Promise.reject(new Error("the browser ended while it started")));
+  try {
+    await within(LAUNCH_MS, ready, failed);
+  } catch (error) {
+    throw isDead ? new EarlyEnd(messageOf(error)) : error;
+  }
+  return { pipe, mux, wire, died };
 }
 
 /** Waits for work as long as nothing has failed and it is in time. */
@@ -186,9 +199,10 @@ async function within<T>(ms: number, work: Promise<T>, failed: Promise<never>): 
   }
 }
 
-async function remove({ process, forwarder, cgroups, folder }: Parts): Promise<void> {
+async function remove({ process, forwarder, cgroups, folder, shared }: Parts): Promise<void> {
   await process?.kill();
-  await forwarder.close().catch(() => {});
+  forwarder.close();
   await removeGroups(cgroups);
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  for (const path of [folder, shared.files, shared.egress])
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
 }

@@ -22,7 +22,7 @@ export interface RelayOptions {
 }
 
 /**
- * Joins two upgraded WebSockets byte by byte. The upstream lives in this process, so pausing it would
+ * Joins two upgraded WebSockets byte by byte. The upstream is a process of this host, so pausing it would
  * only move its bytes to another buffer: what waits for a slow client is counted and its source is stopped.
  */
 export class Relay {

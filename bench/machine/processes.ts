@@ -53,9 +53,17 @@ export function find(role: Role, below: number, all = processes()): Process | nu
   return tree.find(({ command }) => command.includes(ROLES[role])) ?? null;
 }
 
-/** The outermost process of each slot of a pool: a pool has no other children. */
+/** Playwright's process of a pool, of which there is one for each minor in use. */
+const PLAYWRIGHT = "playwright/main.ts";
+
+/** The outermost process of each slot of a pool: its other children are Playwright's. */
 export function slotsOf(poolPid: number, all = processes()): Process[] {
-  return all.filter(({ parent, isZombie }) => parent === poolPid && !isZombie);
+  return all.filter(
+    ({ pid, parent, isZombie }) =>
+      parent === poolPid &&
+      !isZombie &&
+      !treeOf(pid, all).some(({ command }) => command.includes(PLAYWRIGHT)),
+  );
 }
 
 /** How many file descriptors a process holds; 0 when it is gone. */

@@ -4,15 +4,14 @@ import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
 import type { SocketEnd } from "@svc/host-kit/relay.ts";
 import type { RawData, WebSocket } from "ws";
-import { type Envelope, type JsonObject, isObject } from "./envelope.ts";
+import { type ClientCall, readCall } from "./call.ts";
+import type { Envelope, JsonObject } from "./envelope.ts";
 import { forbiddenBy, forbiddenReply } from "./forbidden.ts";
-import type { CdpMux, ClientCall } from "./mux.ts";
+import type { CdpMux } from "./mux.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { MuxClient } from "./sessions.ts";
 
 const GOODBYE_MS = 2_000;
-const PARSE_ERROR = { code: -32700, message: "Message must be a valid JSON object" };
-const INVALID = { code: -32600, message: "Message must have integer 'id' and string 'method'" };
 
 export interface CustomerOptions {
   webSocket: WebSocket;
@@ -84,7 +83,7 @@ export class CdpCustomer implements MuxClient {
 
   #receive(data: RawData): void {
     this.#options.onTraffic();
-    const call = readCall(data);
+    const call = readCall(textOf(data));
     if ("error" in call) this.answer(call);
     else this.#send(call);
   }
@@ -118,24 +117,4 @@ export class CdpCustomer implements MuxClient {
 // One buffer, unless ws is told to hand out something else.
 function textOf(data: RawData): string {
   return Buffer.isBuffer(data) ? data.toString() : "";
-}
-
-/** A call, or the reply that says why it is none, as Chromium would give it. */
-function readCall(data: RawData): ClientCall | { error: JsonObject; id?: number } {
-  let call: unknown;
-  try {
-    call = JSON.parse(textOf(data));
-  } catch {
-    return { error: PARSE_ERROR };
-  }
-  if (!isObject(call)) return { error: PARSE_ERROR };
-  const { id, method, params, sessionId } = call;
-  if (typeof id !== "number" || !Number.isInteger(id)) return { error: INVALID };
-  if (typeof method !== "string") return { id, error: INVALID };
-  return {
-    id,
-    method,
-    ...(params !== undefined && { params }),
-    ...(typeof sessionId === "string" && sessionId !== "" && { sessionId }),
-  };
 }

@@ -1,4 +1,4 @@
-import type { ClientCall } from "./mux.ts";
+import type { ClientCall } from "./call.ts";
 
 /** The session belongs to the service: a client may leave it, not end the browser under the others. */
 export type Forbidden = "leave" | "refuse";

@@ -1,16 +1,9 @@
+import type { ClientCall } from "./call.ts";
 import { Envelope, type JsonObject, isObject } from "./envelope.ts";
 import type { CdpPipe } from "./pipe.ts";
 import { type Call, SessionTree, type MuxClient } from "./sessions.ts";
 
 const NO_SESSION = { code: -32001, message: "Session with given id not found." };
-
-/** A call of a client as it sends it. */
-export interface ClientCall {
-  id: number;
-  method: string;
-  params?: unknown;
-  sessionId?: string;
-}
 
 interface OwnCall {
   resolve: (result: JsonObject) => void;
@@ -38,6 +31,11 @@ export class CdpMux {
         this.#close();
       },
     );
+  }
+
+  /** How many clients are attached. */
+  get clientCount(): number {
+    return this.#clients.size;
   }
 
   /** How much it remembers, for tests that look for leaks. */

@@ -2,51 +2,57 @@ import type { Readable, Writable } from "node:stream";
 
 const END = "\0";
 
-/** Chromium's debugging pipe: messages of JSON, each ended by a NUL. */
+/** Messages of JSON, each ended by a NUL: Chromium's debugging pipe, and the pool's connection to a Playwright. */
 export class CdpPipe {
-  readonly #toBrowser: Writable;
-  readonly #fromBrowser: Readable;
+  readonly #output: Writable;
+  readonly #input: Readable;
   #parts: Buffer[] = [];
   #holders = 0;
   #isClosed = false;
 
-  constructor(toBrowser: Writable, fromBrowser: Readable) {
-    this.#toBrowser = toBrowser;
-    this.#fromBrowser = fromBrowser;
+  constructor(output: Writable, input: Readable) {
+    this.#output = output;
+    this.#input = input;
   }
 
-  /** Starts reading. `onClose` is called once, when the browser has closed its end. */
+  /** Starts reading. `onClose` is called once, when the other side has closed its end. */
   open(onMessage: (bytes: Buffer) => void, onClose: () => void): void {
     const close = (): void => {
       if (this.#isClosed) return;
       this.#isClosed = true;
       onClose();
     };
-    this.#fromBrowser.on("data", (chunk: Buffer) => this.#read(chunk, onMessage));
-    this.#fromBrowser.on("error", close);
-    this.#fromBrowser.on("close", close);
-    // A browser that dies breaks both ends; the other one tells.
-    this.#toBrowser.on("error", () => {});
+    this.#input.on("data", (chunk: Buffer) => this.#read(chunk, onMessage));
+    this.#input.on("error", close);
+    this.#input.on("close", close);
+    // A process that dies breaks both ends; the other one tells.
+    this.#output.on("error", () => {});
   }
 
-  /** Sends one message. Returns false when the browser is slow: then wait for `whenWritable`. */
-  write(text: string): boolean {
-    return this.#isClosed || this.#toBrowser.write(text + END);
+  /** Sends one message. Returns false when the other side is slow: then wait for `whenWritable`. */
+  write(message: string | Buffer): boolean {
+    if (this.#isClosed) return true;
+    if (typeof message === "string") return this.#output.write(message + END);
+    this.#output.cork();
+    this.#output.write(message);
+    const isFast = this.#output.write(END);
+    this.#output.uncork();
+    return isFast;
   }
 
   whenWritable(go: () => void): void {
-    this.#toBrowser.once("drain", go);
+    this.#output.once("drain", go);
   }
 
   /** Stops reading until every holder has released it: the browser then waits, not this process's memory. */
   hold(): void {
     this.#holders += 1;
-    this.#fromBrowser.pause();
+    this.#input.pause();
   }
 
   release(): void {
     this.#holders -= 1;
-    if (this.#holders === 0) this.#fromBrowser.resume();
+    if (this.#holders === 0) this.#input.resume();
   }
 
   #read(chunk: Buffer, onMessage: (bytes: Buffer) => void): void {

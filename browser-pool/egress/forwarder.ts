@@ -1,13 +1,12 @@
 import { type LookupAddress, lookup, promises as dns } from "node:dns";
 import { Agent } from "node:http";
-import { type Socket, isIP } from "node:net";
+import { type Server, type Socket, createServer, isIP } from "node:net";
 import { RequestError, Server as ProxyServer } from "proxy-chain";
 import { isRefusedAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
-import { markChecked } from "./guard.ts";
 
 /**
- * The only way out of a slot: a forward proxy on a unix socket in the slot's folder. It resolves names
+ * The only way out of a slot: a forward proxy on unix sockets, for its browser and for Playwright. It resolves names
  * itself and connects to exactly the addresses it checked. Until `open` it refuses everything, so that a
  * warm browser reaches nobody.
  */
@@ -15,6 +14,7 @@ export class Forwarder {
   readonly #allowance: Allowance;
   readonly #agent = new Agent({ keepAlive: true });
   readonly #proxy: ProxyServer;
+  readonly #doors: Server[] = [];
   #isOpen = false;
 
   constructor(allowance: Allowance) {
@@ -34,12 +34,15 @@ export class Forwarder {
     this.#proxy.server.requestTimeout = 0;
   }
 
-  async listen(path: string): Promise<void> {
-    const { server } = this.#proxy;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(path, () => resolve());
-    });
+  async listen(...paths: string[]): Promise<void> {
+    for (const path of paths) {
+      const door = createServer((socket) => this.#proxy.server.emit("connection", socket));
+      this.#doors.push(door);
+      await new Promise<void>((resolve, reject) => {
+        door.once("error", reject);
+        door.listen(path, () => resolve());
+      });
+    }
   }
 
   /** From now on targets on the public internet, and the exact pairs let through, are reached. */
@@ -47,10 +50,11 @@ export class Forwarder {
     this.#isOpen = true;
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#isOpen = false;
     this.#agent.destroy();
-    await this.#proxy.close(true);
+    for (const door of this.#doors) door.close();
+    this.#proxy.closeConnections();
   }
 
   async #resolve(hostname: string, port: number): Promise<LookupAddress[]> {
@@ -85,5 +89,5 @@ function fixedLookup(addresses: LookupAddress[]): typeof lookup {
     if (wantsAll && options.all) done(null, addresses);
     else done(null, first?.address, first?.family);
   };
-  return markChecked(Object.assign(answer, { __promisify__: lookup.__promisify__ }));
+  return Object.assign(answer, { __promisify__: lookup.__promisify__ });
 }

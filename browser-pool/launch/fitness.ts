@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { access, constants, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import type { Programs } from "./sandbox.ts";
+import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
 const TRIAL_MS = 10_000;
@@ -16,6 +16,7 @@ const CHROMIUM_PLACES = [
 ];
 /** The first uid of slots: outside the ranges that systems give to people and to services. */
 export const FIRST_SLOT_UID = 20_000;
+const PLAYWRIGHT_UID = FIRST_SLOT_UID - 1;
 
 /** What this machine can do for browsers. */
 export interface Fitness {
@@ -23,6 +24,8 @@ export interface Fitness {
   /** `Chromium 156.0…` as the binary says it. */
   version: string;
   isolation: "uid" | "shared-uid";
+  /** The user that Playwright runs as; null when it cannot be another than this process's. */
+  playwrightUid: number | null;
 }
 
 /** Why this machine cannot serve the kind: the exact fix in one line. */
@@ -39,10 +42,11 @@ export async function judge(chromium: string | null): Promise<Fitness | Unfit> {
   const version = await versionOf(found.chromium);
   if (version === null)
     return { hint: `${found.chromium} does not start: reinstall it, or set SVC_CHROMIUM.` };
+  const playwrightUid = await playwrightUidOf(found);
   if (found.setpriv && (await canIsolate(found.bwrap, found.setpriv)))
-    return { programs: found, version, isolation: "uid" };
+    return { programs: found, version, isolation: "uid", playwrightUid };
   if (await canIsolate(found.bwrap, null))
-    return { programs: { ...found, setpriv: null }, version, isolation: "shared-uid" };
+    return { programs: found, version, isolation: "shared-uid", playwrightUid };
   return { hint: await namespaceHint() };
 }
 
@@ -58,6 +62,17 @@ async function findPrograms(chromium: string | null): Promise<Programs | Unfit> 
   if (!socat) return { hint: "No socat: apt-get install socat." };
   const setpriv = process.getuid?.() === 0 ? await onPath("setpriv") : null;
   return { chromium: browser, bwrap, socat, setpriv };
+}
+
+/** Tries what root alone may: namespaces that are no user's, and another user in them. */
+async function playwrightUidOf({ bwrap, setpriv }: Programs): Promise<number | null> {
+  if (!setpriv) return null;
+  const view = [...NAMESPACES, "--ro-bind", "/", "/", ...OWN];
+  const trial = [...view, "--", ...asUser(setpriv, PLAYWRIGHT_UID), "true"];
+  return run(bwrap, trial, { timeout: TRIAL_MS }).then(
+    () => PLAYWRIGHT_UID,
+    () => null,
+  );
 }
 
 async function canIsolate(bwrap: string, setpriv: string | null): Promise<boolean> {

@@ -1,24 +1,27 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
 
 const KILL_MS = 2_000;
 const STDERR_BYTES = 4_096;
 
-/** A browser in its namespaces, and the two ends of its debugging pipe. */
+/** A program in namespaces of its own, a browser or a Playwright, and two pipes: 3 into it, 4 out of it. */
 export class SandboxedProcess {
-  readonly toBrowser: Writable;
-  readonly fromBrowser: Readable;
+  readonly toInside: Writable;
+  readonly fromInside: Readable;
   /** Resolves when the outermost process has ended. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
   #status = "";
   #stderr = "";
 
-  constructor(command: string[]) {
+  /** `hasChannel`: whether it is a Node process that is given sockets. */
+  constructor(command: string[], hasChannel = false) {
     const [file = "", ...args] = command;
+    // To a browser 3 and 4 are its debugging pipe; 5 is where bwrap tells its state.
+    const pipes = ["pipe", "pipe", "pipe", "pipe"] as const;
     this.#child = spawn(file, args, {
-      // 3 and 4 are the debugging pipe, 5 is where bwrap tells its state.
-      stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "ignore", ...pipes, ...(hasChannel ? (["ipc"] as const) : [])],
       detached: true,
       // Nothing of this process's environment: it holds the host token.
       env: { PATH: "/usr/bin:/bin" },
@@ -30,11 +33,18 @@ export class SandboxedProcess {
     // Node's types know five of them.
     const [, , stderr, input, output, status]: unknown[] = this.#child.stdio;
     if (!(input instanceof Writable) || !(output instanceof Readable))
-      throw new Error("the browser has no debugging pipe");
-    this.toBrowser = input;
-    this.fromBrowser = output;
+      throw new Error("the process has no pipes");
+    this.toInside = input;
+    this.fromInside = output;
     if (stderr instanceof Readable) stderr.on("data", (text) => this.#hear(String(text)));
     if (status instanceof Readable) status.on("data", (text) => (this.#status += String(text)));
+  }
+
+  /** Hands a socket over by its channel; it is no longer this process's. */
+  give(message: object, socket: Socket): void {
+    stopReading(socket);
+    // Should it end before it has it, so does the socket.
+    this.#child.send(message, socket, () => {});
   }
 
   /** The last it said on stderr. */
@@ -87,4 +97,13 @@ export function signal(pid: number): void {
   } catch {
     // It is gone already.
   }
+}
+
+/** Until the other side has taken the socket both have it: this one must not read what is for the other. */
+function stopReading(socket: Socket): void {
+  const handle: unknown = Reflect.get(socket, "_handle");
+  const stop: unknown =
+    typeof handle === "object" && handle !== null ? Reflect.get(handle, "readStop") : null;
+  if (typeof stop !== "function") throw new TypeError("a socket that cannot be handed over");
+  stop.call(handle);
 }

@@ -16,18 +16,17 @@ export const EGRESS_SOCKET = "egress.sock";
 /** Where bwrap tells the pid of the first process of the namespace. */
 const STATUS_FD = 5;
 
-const NAMESPACES = [
-  "--unshare-user",
+/** Those that root needs no user namespace for. */
+export const NAMESPACES = [
   "--unshare-net",
   "--unshare-pid",
   "--unshare-ipc",
   "--unshare-uts",
   "--die-with-parent",
   "--new-session",
-  "--json-status-fd",
-  String(STATUS_FD),
 ];
-const OWN = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
+export const STATUS = ["--json-status-fd", String(STATUS_FD)];
+export const OWN = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
 const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 const READABLE = [
   "/etc/fonts",
@@ -47,38 +46,67 @@ shift; exec "$@"`;
 
 export interface SandboxOptions {
   programs: Programs;
-  /** The one writable folder; it has the same path inside, so that both sides name files alike. */
+  /** The writable folders: its own, and that of files which Playwright shares. Their paths are the same inside. */
   folder: string;
+  files: string;
   uid: number | null;
   cgroups: string[];
 }
 
 /** The command that runs `command` in namespaces of its own, with a read-only system and one folder. */
 export async function sandboxed(options: SandboxOptions, command: string[]): Promise<string[]> {
-  const { programs, folder, uid, cgroups } = options;
-  const bwrap = [programs.bwrap, ...(await namespaces(programs.chromium)), ...workspace(folder)];
+  const { programs, folder, files, uid, cgroups } = options;
+  const view = [
+    ...(await machineView(programs.chromium)),
+    "--bind",
+    files,
+    files,
+    ...workspace(folder),
+  ];
+  const bwrap = [programs.bwrap, "--unshare-user", ...NAMESPACES, ...STATUS, ...view];
   const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
   // Chromium refuses to be root; where no user of its own can be had it is one by name only.
   const alias = uid === null && process.getuid?.() === 0 ? ["--uid", "1000", "--gid", "1000"] : [];
   const inner = [...bwrap, ...alias, "--", "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
   if (uid === null || programs.setpriv === null) return inner;
-  const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
-  const asUser = [programs.setpriv, ...user, "--inh-caps=-all", "--bounding-set=-all", ...inner];
-  return ["/bin/sh", "-c", JOIN, "sh", ...cgroups, "--", ...asUser];
+  return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
 }
 
-async function namespaces(chromium: string): Promise<string[]> {
-  const own = dirname(chromium);
+/** What makes a command run as this user, for good. */
+export function asUser(setpriv: string, uid: number): string[] {
+  const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
+  return [setpriv, ...user, "--inh-caps=-all", "--bounding-set=-all"];
+}
+
+/** The command that joins cgroups, which needs root, before it becomes this one. */
+export function inCgroups(cgroups: string[], command: string[]): string[] {
+  return ["/bin/sh", "-c", JOIN, "sh", ...cgroups, "--", ...command];
+}
+
+/** The system, read only. */
+export async function systemFolders(): Promise<string[]> {
   const system = (await Promise.all(SYSTEM_FOLDERS.map(systemFolder))).flat();
+  return ["--ro-bind", "/usr", "/usr", ...system];
+}
+
+async function machineView(chromium: string): Promise<string[]> {
+  const own = dirname(chromium);
   const readable = READABLE.flatMap((path) => ["--ro-bind-try", path, path]);
   const elsewhere = own.startsWith("/usr/") ? [] : ["--ro-bind", own, own];
-  return [...NAMESPACES, "--ro-bind", "/usr", "/usr", ...system, ...readable, ...OWN, ...elsewhere];
+  return [...(await systemFolders()), ...readable, ...OWN, ...elsewhere];
 }
 
 function workspace(folder: string): string[] {
-  const variables = { HOME: folder, TMPDIR: "/tmp", LANG: "C.UTF-8", XDG_RUNTIME_DIR: "/tmp" };
+  const variables = {
+    PATH: "/usr/bin:/bin",
+    HOME: folder,
+    TMPDIR: "/tmp",
+    LANG: "C.UTF-8",
+    XDG_RUNTIME_DIR: "/tmp",
+  };
   const env = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
-  return ["--bind", folder, folder, "--chdir", folder, ...env];
+  // Nothing from outside: Node hands the flags of the pool, with paths, to what it starts.
+  return ["--bind", folder, folder, "--chdir", folder, "--clearenv", ...env];
 }
 
 // Merged systems have links to /usr here, others folders.

@@ -1,34 +1,122 @@
+import { once } from "node:events";
+import { chown, mkdir, rm } from "node:fs/promises";
+import { type Socket, connect } from "node:net";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
-import type { StoredState } from "../profile.ts";
-import type { ConnectOverCDPTransport } from "playwright-core";
+import type { Log } from "@svc/host-kit/log.ts";
+import { type Cgroups, removeGroups } from "../launch/cgroups.ts";
+import type { Fitness } from "../launch/fitness.ts";
+import { playwrightCommand } from "../launch/playwright.ts";
+import { SandboxedProcess } from "../launch/process.ts";
+import type { Handover } from "./control.ts";
+import { controlOf, egressOf, filesOf, homeOf } from "./layout.ts";
+import { watchPulse } from "./pulse.ts";
+import { ServedVersions } from "./served.ts";
 
-/** What is used of a Playwright; all that are served have it alike. */
-export interface Playwright {
-  chromium: {
-    connectOverCDP(
-      transport: ConnectOverCDPTransport,
-      options: { artifactsDir: string; timeout: number },
-    ): Promise<PlaywrightBrowser>;
-  };
+const WORDS = 3;
+
+export interface PlaywrightsOptions {
+  /** The run's folder that is shared with them. */
+  root: string;
+  log: Log;
+  /** What the machine can do at the moment. */
+  machine: { readonly fitness: Fitness | null; readonly cgroups: Cgroups | null };
 }
 
-export interface PlaywrightBrowser {
-  contexts(): {
-    pages(): unknown[];
-    newPage(): Promise<unknown>;
-    setStorageState(state: StoredState): Promise<void>;
-  }[];
-  bind(title: string, options: { host: string; port: number }): Promise<{ endpoint: string }>;
-}
+/**
+ * The Playwrights of a pool, one process for each minor that a client has asked for: unprivileged, without a
+ * network, without secrets. One that ends takes its clients' sockets with it, and is started again when wanted.
+ */
+export class Playwrights {
+  readonly served = new ServedVersions();
+  readonly #options: PlaywrightsOptions;
+  readonly #running = new Map<WireVersion, Promise<SandboxedProcess>>();
+  #starts = 0;
+  #isClosed = false;
 
-// Each takes some 50 MiB once it is loaded: only what a client asks for is.
-const PACKAGES: Record<WireVersion, () => Promise<Playwright>> = {
-  "1.65": () => import("playwright-core"),
-  "1.64": () => import("playwright-core-1.64"),
-  "1.63": () => import("playwright-core-1.63"),
-};
+  private constructor(options: PlaywrightsOptions) {
+    this.#options = options;
+  }
 
-/** The Playwright of a minor, loaded when it is first asked for. */
-export function playwrightOf(version: WireVersion): Promise<Playwright> {
-  return PACKAGES[version]();
+  static async prepare(options: PlaywrightsOptions): Promise<Playwrights> {
+    const { root } = options;
+    // Users pass through to what they can name, and list nothing.
+    for (const folder of [root, filesOf(root, ""), egressOf(root, "")])
+      await mkdir(folder, { mode: 0o711 });
+    return new Playwrights(options);
+  }
+
+  /** A connection of its own to the Playwright of a minor, which is started if it is not there. */
+  async connect(version: WireVersion): Promise<Socket> {
+    const process = await this.#started(version);
+    const socket = connect(controlOf(this.#options.root, version));
+    const isOpen = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
+    if (isOpen) return socket;
+    // It is dying: the next one takes over.
+    await process.kill();
+    return this.connect(version);
+  }
+
+  /** Hands a socket over to the Playwright of a minor. */
+  async give(version: WireVersion, message: Handover, socket: Socket): Promise<void> {
+    (await this.#started(version)).give(message, socket);
+  }
+
+  /** Ends them all. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const running = await Promise.allSettled(this.#running.values());
+    for (const one of running) if (one.status === "fulfilled") await one.value.kill();
+  }
+
+  #started(version: WireVersion): Promise<SandboxedProcess> {
+    const known = this.#running.get(version);
+    if (known) return known;
+    if (this.#isClosed) return Promise.reject(new Error("the pool stops"));
+    const started = this.#start(version);
+    this.#running.set(version, started);
+    const forget = (): void => void this.#running.delete(version);
+    started.then(({ exited }) => exited.then(forget), forget);
+    started.then((process) => this.#watch(version, process)).catch(() => {});
+    return started;
+  }
+
+  async #watch(version: WireVersion, process: SandboxedProcess): Promise<void> {
+    watchPulse(await this.connect(version), () => {
+      this.#options.log.error({ version }, "a Playwright does not answer");
+      void process.kill();
+    });
+  }
+
+  async #start(version: WireVersion): Promise<SandboxedProcess> {
+    const { root } = this.#options;
+    const { fitness, cgroups } = this.#options.machine;
+    if (!fitness) throw new Error("this machine serves no browsers");
+    const home = homeOf(root, version);
+    // What one that was killed has left.
+    await rm(home, { recursive: true, force: true });
+    await mkdir(home, { mode: 0o700 });
+    const uid = fitness.playwrightUid;
+    if (uid !== null) await chown(home, uid, uid);
+    this.#starts += 1;
+    const groups = cgroups ? await cgroups.slot(`playwright-${this.#starts}`) : [];
+    const command = await playwrightCommand({ fitness, root, version, cgroups: groups });
+    const process = new SandboxedProcess(command, true);
+    void process.exited.then(() => this.#ended(version, process, groups));
+    const ended = process.exited.then(() => Promise.reject(new Error(process.lastWords)));
+    // It says that it listens.
+    await Promise.race([once(process.fromInside, "data"), ended]);
+    ended.catch(() => {});
+    return process;
+  }
+
+  async #ended(version: WireVersion, process: SandboxedProcess, groups: string[]): Promise<void> {
+    // Where it was, not what it said: that may quote a client.
+    const words = process.lastWords.split("\n").filter((line) => /^ +at |^FATAL/.test(line));
+    const where = words.slice(0, WORDS).map((line) => line.trim());
+    if (!this.#isClosed) this.#options.log.error({ version, where }, "a Playwright ended");
+    await removeGroups(groups);
+  }
 }

@@ -1,5 +1,12 @@
 import { WIRE_VERSIONS, type WireVersion } from "@svc/contract/browser/wire-versions.ts";
 
+/** A Playwright whose insides are not where those of the confined ones are: it must not be served. */
+export class UnknownPlaywright extends Error {
+  constructor() {
+    super("this Playwright is built otherwise than those that were confined");
+  }
+}
+
 /** The wire versions that this pool serves: all, but those whose Playwright could not be confined. */
 export class ServedVersions {
   readonly #refused = new Set<WireVersion>();

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createLog } from "@svc/host-kit/log.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Envelope } from "../../browser-pool/cdp/envelope.ts";
 import type { JsonObject } from "../../browser-pool/cdp/envelope.ts";
@@ -9,8 +9,10 @@ import type { MuxClient } from "../../browser-pool/cdp/sessions.ts";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { judge } from "../../browser-pool/launch/fitness.ts";
 import { type Slot, launchSlot } from "../../browser-pool/slot.ts";
-import { ServedVersions } from "../../browser-pool/wire/served.ts";
+import { rootOf } from "../../browser-pool/wire/layout.ts";
+import { Playwrights } from "../../browser-pool/wire/playwrights.ts";
 import { missingBrowser } from "../support/needs.ts";
+import { below } from "./processes.ts";
 
 const SESSION = "0123456789ABCDEF0123456789ABCDEF";
 const OTHER = "FEDCBA9876543210FEDCBA9876543210";
@@ -105,26 +107,22 @@ class Client implements MuxClient {
 describe.skipIf(await missingBrowser())("the multiplexer", () => {
   let slot: Slot;
   let folder: string;
+  let playwrights: Playwrights;
 
   beforeAll(async () => {
     const fitness = await judge(process.env.SVC_CHROMIUM || null);
     if ("hint" in fitness) throw new Error(fitness.hint);
     folder = await mkdtemp(join(tmpdir(), "mux-"));
-    const plan = {
-      fitness: { ...fitness, isolation: "shared-uid" as const },
-      folder,
-      cgroups: null,
-      served: new ServedVersions(),
-    };
-    slot = await launchSlot(
-      { ...plan, allowance: await Allowance.of([]) },
-      1,
-      0,
-      new AbortController().signal,
-    );
+    await chmod(folder, 0o711);
+    const machine = { fitness: { ...fitness, isolation: "shared-uid" as const }, cgroups: null };
+    const root = rootOf(folder);
+    playwrights = await Playwrights.prepare({ root, machine, log: createLog("test", "silent") });
+    const plan = { ...machine, folder, playwrights, allowance: await Allowance.of([]) };
+    slot = await launchSlot(plan, 1, 0, new AbortController().signal);
   });
   afterAll(async () => {
     await slot.close();
+    await playwrights.close();
     await rm(folder, { recursive: true });
   });
 
@@ -151,7 +149,7 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
     slot.mux.detach(client);
     // Playwright, attached too, keeps the pages that were opened.
     expect(slot.mux.remembered.clients).toBe(before.clients);
-    await expect.poll(() => slot.mux.remembered.calls).toBe(0);
+    await expect.poll(() => slot.mux.remembered.calls, { timeout: 10_000 }).toBe(0);
     const again = new Client(slot);
     await slot.mux.attach(again);
     expect(await again.call("Runtime.evaluate", { expression: "1" }, session)).toMatchObject({
@@ -187,15 +185,15 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
 
   test("attaches a wire version when it is wanted, once, and loads no other", async () => {
     const loaded = () =>
-      Object.keys(createRequire(import.meta.url).cache)
-        .flatMap((file) => /playwright-core(?:-[\d.]+)?(?=.lib.coreBundle)/.exec(file) ?? [])
-        .toSorted();
+      below(process.pid)
+        .flatMap(({ command }) => /playwright.main\.ts \S+ (\S+)/.exec(command)?.[1] ?? [])
+        .filter((version, at, all) => all.indexOf(version) === at);
     const { clients } = slot.mux.remembered;
-    expect(loaded()).toEqual(["playwright-core"]);
+    expect(loaded()).toEqual(["1.65"]);
     const [one, other] = await Promise.all([slot.wire.at("1.64"), slot.wire.at("1.64")]);
-    expect(one).toBe(other);
+    expect(one).toEqual(other);
     expect(slot.mux.remembered.clients).toBe(clients + 1);
-    expect(loaded()).toEqual(["playwright-core", "playwright-core-1.64"]);
+    expect(loaded()).toEqual(["1.65", "1.64"]);
   });
 
   test("rejects the host's own calls when the browser goes", async () => {

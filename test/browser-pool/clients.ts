@@ -1,29 +1,29 @@
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type Page, chromium } from "playwright-core";
 import { chromium as chromium163 } from "playwright-core-1.63";
 import { chromium as chromium164 } from "playwright-core-1.64";
 import puppeteer, { type Browser as Puppeteer } from "puppeteer-core";
 import WebSocket from "ws";
 import type { Rig } from "./rig.ts";
 
-/** Playwright over its own protocol. */
-export async function byWire(rig: Rig, id: string): Promise<Browser> {
+// Their types differ in what no test uses.
+const alike = (older: unknown): typeof chromium => older as typeof chromium;
+const PLAYWRIGHTS = {
+  "1.65": chromium,
+  "1.64": alike(chromium164),
+  "1.63": alike(chromium163),
+} satisfies Record<WireVersion, typeof chromium>;
+
+/** A Playwright of this minor, over its own protocol. */
+export async function byWireOf(version: WireVersion, rig: Rig, id: string): Promise<Browser> {
   const { url, headers } = await rig.socket("ws", id);
-  return chromium.connect(url, { headers });
+  return PLAYWRIGHTS[version].connect(url, { headers });
 }
 
-/** A Playwright of each minor that is served, over its own protocol. */
-export const BY_WIRE = {
-  "1.65": byWire,
-  "1.64": async (rig: Rig, id: string) => {
-    const { url, headers } = await rig.socket("ws", id);
-    return chromium164.connect(url, { headers });
-  },
-  "1.63": async (rig: Rig, id: string) => {
-    const { url, headers } = await rig.socket("ws", id);
-    return chromium163.connect(url, { headers });
-  },
-} satisfies Record<WireVersion, unknown>;
+/** The newest. */
+export function byWire(rig: Rig, id: string): Promise<Browser> {
+  return byWireOf("1.65", rig, id);
+}
 
 /** Playwright over CDP. */
 export async function byCdp(rig: Rig, id: string): Promise<Browser> {
@@ -37,12 +37,8 @@ export async function byPuppeteer(rig: Rig, id: string): Promise<Puppeteer> {
   return puppeteer.connect({ browserWSEndpoint: url, headers, defaultViewport: null });
 }
 
-interface WithPages<AnyPage> {
-  contexts(): { pages(): AnyPage[] }[];
-}
-
 /** The page that every new session has. */
-export function firstPage<AnyPage>(browser: WithPages<AnyPage>): AnyPage {
+export function firstPage(browser: Browser): Page {
   const page = browser.contexts()[0]?.pages()[0];
   if (!page) throw new Error("the session has no page");
   return page;

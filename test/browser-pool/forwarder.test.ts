@@ -18,7 +18,7 @@ beforeAll(async () => {
   await forwarder.listen(join(folder, "s"));
 });
 afterAll(async () => {
-  await forwarder.close();
+  forwarder.close();
   site.stop();
   await rm(folder, { recursive: true });
 });

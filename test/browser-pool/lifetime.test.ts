@@ -120,7 +120,9 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
       )?.[1];
       return {
         slots: (await readdir(slot)).length,
-        endpoints: (await readdir(join(slot, "wire"))).length,
+        files: (await readdir(join(slot, "wire/files"))).length,
+        egress: (await readdir(join(slot, "wire/egress"))).length,
+        endpoints: (await readdir(join(slot, "wire/1.65"), { recursive: true })).length,
         descriptors: (await readdir(`/proc/${pid}/fd`)).length,
         cgroups: cgroup
           ? (await readdir(`/sys/fs/cgroup/memory${cgroup}`, { withFileTypes: true })).filter(

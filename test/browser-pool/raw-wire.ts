@@ -4,7 +4,7 @@ import type { Rig } from "./rig.ts";
 
 interface Message {
   id?: number;
-  params?: object;
+  params?: { type?: string; guid?: string };
 }
 
 /** Speaks Playwright's protocol by hand: what a client could send that its library would not. */
@@ -31,10 +31,16 @@ export class RawWire {
     return wire;
   }
 
-  /** The answer as it came. */
-  async call(guid: string, method: string, params: object): Promise<string> {
+  /** Sends a call and returns its id. */
+  send(guid: string, method: string, params: object): number {
     const id = this.#nextId++;
     this.socket.send(JSON.stringify({ id, guid, method, params, metadata: {} }));
+    return id;
+  }
+
+  /** The answer as it came. */
+  async call(guid: string, method: string, params: object): Promise<string> {
+    const id = this.send(guid, method, params);
     const answer = () => this.#heard.find((message) => message.id === id);
     await expect.poll(answer, { timeout: 10_000 }).toBeDefined();
     return JSON.stringify(answer());
@@ -42,8 +48,6 @@ export class RawWire {
 
   /** The first object of a type that it was told of. */
   guidOf(type: string): string | undefined {
-    const params = this.#heard.map((message) => JSON.stringify(message.params ?? {}));
-    const found = params.find((text) => text.includes(`"type":"${type}"`));
-    return /"guid":"([^"]+)"/.exec(found ?? "")?.[1];
+    return this.#heard.find(({ params }) => params?.type === type)?.params?.guid;
   }
 }

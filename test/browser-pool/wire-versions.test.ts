@@ -1,15 +1,15 @@
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { confine, UnknownPlaywright } from "../../browser-pool/wire/confinement.ts";
-import { ServedVersions } from "../../browser-pool/wire/served.ts";
+import { confine } from "../../browser-pool/playwright/confinement.ts";
+import { ServedVersions, UnknownPlaywright } from "../../browser-pool/wire/served.ts";
 import { missingBrowser } from "../support/needs.ts";
-import { BY_WIRE, firstPage } from "./clients.ts";
+import { byWireOf, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 
 test("a Playwright that is built otherwise is not confined, and so not served", () => {
   const stranger = { contexts: () => [], bind: () => Promise.reject(new Error("bound")) };
-  expect(() => confine(stranger)).toThrow(UnknownPlaywright);
+  expect(() => confine(stranger, "http://proxy")).toThrow(UnknownPlaywright);
 });
 
 test("a version that is not served is not the newest, and not found", () => {
@@ -49,7 +49,7 @@ describe.skipIf(await missingBrowser())("wire versions", () => {
 
   test("clients of every version on one browser at once see each other's pages", async () => {
     await rig.place("all");
-    const connected = WIRE_VERSIONS.map((version) => BY_WIRE[version](rig, "all"));
+    const connected = WIRE_VERSIONS.map((version) => byWireOf(version, rig, "all"));
     const browsers = await Promise.all(connected);
     for (const [at, browser] of browsers.entries()) {
       expect(browser.contexts()).toHaveLength(1);
@@ -58,19 +58,19 @@ describe.skipIf(await missingBrowser())("wire versions", () => {
     }
     for (const browser of browsers) {
       const pages = () => browser.contexts()[0]?.pages() ?? [];
-      await expect.poll(() => pages().length).toBe(4);
-      const titles = await Promise.all(pages().map((page) => page.title()));
-      expect(titles.toSorted()).toEqual(["", "1.63", "1.64", "1.65"]);
+      const titles = async (): Promise<string[]> =>
+        (await Promise.all(pages().map((page) => page.title()))).toSorted();
+      await expect.poll(titles, { timeout: 10_000 }).toEqual(["", "1.63", "1.64", "1.65"]);
     }
     await rig.delete("all");
   });
 
   test("a client that leaves and comes back with another version finds its tabs", async () => {
     await rig.place("switch");
-    const first = await BY_WIRE["1.63"](rig, "switch");
+    const first = await byWireOf("1.63", rig, "switch");
     await firstPage(first).goto("data:text/html,<title>kept</title>");
     await first.close();
-    expect(await firstPage(await BY_WIRE["1.64"](rig, "switch")).title()).toBe("kept");
+    expect(await firstPage(await byWireOf("1.64", rig, "switch")).title()).toBe("kept");
     await rig.delete("switch");
   });
 

@@ -56,9 +56,10 @@ export function limits(service: Service): void {
   });
 
   test("a missing key is told before a body that is too large, and that before a field of wrong shape", async () => {
-    const large = { proxy: "zz", x: "x".repeat(KB16) };
-    expect((await service.stranger.post("/sessions", large)).status).toBe(401);
-    expect((await service.owner.post("/sessions", large)).status).toBe(413);
+    const large = `Content-Length: ${KB16 + 1}`;
+    const known = [`Authorization: Bearer ${service.key}`, large];
+    expect((await sendRaw(service.base, "POST /sessions", [large])).status).toBe(401);
+    expect((await sendRaw(service.base, "POST /sessions", known)).status).toBe(413);
     expect((await service.owner.post("/sessions", { proxy: "zz" })).status).toBe(400);
   });
 }

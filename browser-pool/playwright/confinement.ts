@@ -1,30 +1,14 @@
-import { mkdir } from "node:fs/promises";
 import { isObject } from "../cdp/envelope.ts";
-import type { PlaywrightBrowser } from "./playwrights.ts";
-
-/** Sets Playwright up for a process that is a server, with a folder for what it writes down. */
-export async function prepareWire(folder: string): Promise<void> {
-  await mkdir(folder, { mode: 0o700 });
-  // Every endpoint it opens: by default in the user's cache, for everyone to find.
-  process.env.PWTEST_SERVER_REGISTRY = folder;
-  // A client that asks for the recorder would open a window on this machine.
-  process.env.PW_CODEGEN_NO_INSPECTOR = "1";
-}
-
-/** A Playwright whose insides are not where those of the confined ones are: it must not be served. */
-export class UnknownPlaywright extends Error {
-  constructor() {
-    super("this Playwright is built otherwise than those that were confined");
-  }
-}
+import { UnknownPlaywright } from "../wire/served.ts";
+import type { PlaywrightBrowser } from "./packages.ts";
 
 /**
- * Playwright inside this process takes its clients for the user of this machine: it would read and write
- * any file they name, as this process's user. Told that it is a server it keeps to `artifactsDir`. A client
- * may not open other ports either. Reaches into Playwright's insides, hence exact versions, and refuses to
- * serve when it does not find them.
+ * Playwright takes its clients for the user of this machine: it would read and write any file they name that
+ * this process may. Told that it is a server it keeps to `artifactsDir`. API requests leave through `proxy`, as
+ * the browser's do. Reaches into Playwright's insides, hence exact versions, and refuses to serve when it does
+ * not find them.
  */
-export function confine(browser: PlaywrightBrowser): void {
+export function confine(browser: PlaywrightBrowser, proxy: string): void {
   const inside = insideOf(browser);
   const { attribution } = inside;
   const playwright = isObject(attribution) ? attribution.playwright : null;
@@ -33,6 +17,8 @@ export function confine(browser: PlaywrightBrowser): void {
     throw new UnknownPlaywright();
   options.isServer = true;
   options.isClientCollocatedWithServer = false;
+  if (!isObject(inside.options)) throw new UnknownPlaywright();
+  inside.options.proxy = { server: proxy };
 }
 
 /** Takes from clients what opens and closes their own endpoint. Playwright itself closes it with the browser. */
