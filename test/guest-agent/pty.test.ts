@@ -75,7 +75,9 @@ test("a new size reaches the program", async () => {
 });
 
 test("Ctrl-C interrupts and Ctrl-D ends the input", async () => {
-  const { screen, result, type } = await open("trap 'echo int' INT; echo up; until cat; do :; done; echo over");
+  const { screen, result, type } = await open(
+    "trap 'echo int' INT; echo up; until cat; do :; done; echo over",
+  );
   await screen.shows("up");
   await type("\u0003");
   await screen.shows("int");
