@@ -1,6 +1,6 @@
 import type { Transport } from "@svc/contract/control-channel/link.ts";
 import { spawn } from "node:child_process";
-import { type FileHandle, open, readFile, readdir } from "node:fs/promises";
+import { type FileHandle, open, readFile, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -92,7 +92,7 @@ export class DevicePort implements Transport {
   }
 }
 
-/** A port is opened by one at a time: the reader of an agent that was killed may not have ended yet. */
+/** A port is opened by one at a time. What holds it is what an agent that was killed has left. */
 async function openAlone(path: string): Promise<FileHandle> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -100,8 +100,27 @@ async function openAlone(path: string): Promise<FileHandle> {
     } catch (error) {
       const isBusy = error instanceof Error && "code" in error && error.code === "EBUSY";
       if (!isBusy || tries === REOPEN_TRIES) throw error;
+      await endHolders(path);
       await pause(REOPEN_MS);
     }
+  }
+}
+
+async function endHolders(path: string): Promise<void> {
+  for (const pid of await readdir("/proc")) {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) continue;
+    const folder = join("/proc", pid, "fd");
+    const fds = await readdir(folder).catch(() => []);
+    const files = fds.map((fd) => readlink(join(folder, fd)).catch(() => ""));
+    if ((await Promise.all(files)).includes(path)) killNow(Number(pid));
+  }
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
   }
 }
 

@@ -43,15 +43,25 @@ export class Writer {
 
   async #write(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const bytes = Buffer.concat(this.#waiting);
+      let parts = this.#waiting;
       this.#waiting = [];
       this.#waitingBytes = 0;
-      for (let at = 0; at < bytes.length;) {
-        const { bytesWritten } = await this.#file.write(bytes, at);
-        at += bytesWritten;
+      while (parts.length > 0) {
+        const { bytesWritten } = await this.#file.writev(parts);
         this.#written += bytesWritten;
+        parts = after(parts, bytesWritten);
       }
     }
     this.#writing = null;
   }
+}
+
+/** What is left of the parts when so many bytes of them are written. */
+function after(parts: Uint8Array[], bytes: number): Uint8Array[] {
+  let left = bytes;
+  for (const [at, part] of parts.entries()) {
+    if (left < part.length) return [part.subarray(left), ...parts.slice(at + 1)];
+    left -= part.length;
+  }
+  return [];
 }
