@@ -1,7 +1,7 @@
 import { CreateSession, type SessionCreated } from "@svc/contract/browser/session.ts";
 import { WIRE_VERSION_HEADER } from "@svc/contract/browser/wire-versions.ts";
 import type { StorageStateUrl } from "@svc/contract/browser/profile.ts";
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { storedStateOf } from "../../../control-plane/profiles.ts";
@@ -61,10 +61,20 @@ async function orderOf(c: AppContext, wanted: CreateSession, stateUrl: string | 
     lifetimeMs: plan.sessionMinutes * MINUTE_MS,
     acquireMs: acquireTimeoutMs(c.env),
     leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
-    wireVersion: c.req.header(WIRE_VERSION_HEADER) ?? null,
+    wireVersion: wireVersionOf(c),
     allowedDomains,
     statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;
+}
+
+/** The minor that a client says it speaks, such as `1.65`; null when it says nothing. */
+function wireVersionOf(c: AppContext): string | null {
+  const text = c.req.header(WIRE_VERSION_HEADER);
+  if (text === undefined) return null;
+  const minor = /^(\d{1,3}\.\d{1,4})(\.\d{1,4})?$/.exec(text)?.[1];
+  if (minor !== undefined) return minor;
+  const reason = `${WIRE_VERSION_HEADER}: a version such as 1.65`;
+  throw new ApiError("ValidationError", reason, { field: WIRE_VERSION_HEADER });
 }
 
 /** A pool's own refusal: its status and body as they are, relabelled JSON (document 1, POST /sessions, other). */

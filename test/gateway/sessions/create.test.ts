@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { describe, expect, test } from "vitest";
+import { fleet } from "../../../durable-objects/fleet.ts";
 import { BASE, call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
 
 describe("a pool is registered", async () => {
@@ -97,4 +98,24 @@ test("an org object that fails is 503 ConcurrencyCheckUnavailable, and nothing i
     retryable: true,
   });
   expect((await pool.calls()).filter(({ org }) => org === orgId)).toEqual([]);
+});
+
+test("x-svc-wire-version is passed on as a minor; what is no version is 400 at the door", async () => {
+  // Alone in the fleet, so that it is the one that is asked.
+  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+  const pool = await newPool();
+  const { key, orgId } = await newOrg("starter");
+  const create = (version: string) =>
+    call("/sessions", { method: "POST", bearer: key, headers: { "x-svc-wire-version": version } });
+  expect((await create("1.65.1")).status).toBe(201);
+  const asked = (await pool.calls()).find(({ org }) => org === orgId);
+  expect(asked).toMatchObject({ method: "PUT", body: { wireVersion: "1.65" } });
+  for (const bad of ["x".repeat(21), "latest", "1"]) {
+    const response = await create(bad);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      code: "ValidationError",
+      field: "x-svc-wire-version",
+    });
+  }
 });
