@@ -107,7 +107,11 @@ describe.each(["ws", "cdp"])("/%s/:sessionId", (name) => {
   });
 
   test("a released session is 404 at once, even while its pool is away", async () => {
-    const { id, key } = await placed();
+    const { id, key, pool } = await placed();
+    await pool.beat({ slots: [slotOf(id)] });
+    const { bootId } = await pool.heartbeat();
+    const news = { type: "hostAway", seenAt: Date.now() } as const;
+    await env.SESSIONS.getByName(id).hostChanged({ hostId: pool.hostId, bootId }, news);
     await call(`/sessions/${id}`, { method: "DELETE", bearer: key });
     expect(await refusal(`/${name}/${id}`)).toEqual(refused(404, /released/));
   });
