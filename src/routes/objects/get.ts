@@ -4,8 +4,8 @@ import { ask } from "../../../control-plane/database.ts";
 import type { Handler } from "../../context.ts";
 
 /**
- * Serves an object as it is stored: a gzip file has no Content-Encoding, so that no hop on the way
- * unpacks or packs it again.
+ * Serves an object as it is stored, or unpacked where its URL says so: a gzip file has no
+ * Content-Encoding, so that no hop on the way unpacks or packs it again.
  */
 export const getObject: Handler = async (c) => {
   const { OBJECTS, SVC_SIGNING_SECRET } = c.env;
@@ -15,8 +15,11 @@ export const getObject: Handler = async (c) => {
   if (!object) throw new ApiError("ObjectNotFound", "The URL is not valid any more.");
   const headers = {
     "content-type": claims.contentType,
-    "content-length": String(object.size),
     "cache-control": "private, no-transform",
   };
-  return new Response(object.body, { headers });
+  if (claims.unpack) {
+    return new Response(object.body.pipeThrough(new DecompressionStream("gzip")), { headers });
+  }
+  const length = { "content-length": String(object.size) };
+  return new Response(object.body, { headers: { ...headers, ...length } });
 };
