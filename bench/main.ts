@@ -2,6 +2,7 @@ import { benchBrowser } from "./browser/bench.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { type Options, readOptions } from "./options.ts";
+import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 
@@ -10,6 +11,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   relay: benchRelay,
   gateway: benchGateway,
   burst: benchBurst,
+  profiles: benchProfiles,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number] [--n N] [--json FILE]`;
 
