@@ -6,7 +6,8 @@ const ALSO_ENCODED = /['()*]/g;
  * ASCII for old clients, `filename*` (RFC 5987) where that is not the whole name.
  */
 export function attachment(path: string): string {
-  const name = (path.split("/").findLast((segment) => segment !== "") ?? "download").toWellFormed();
+  const last = path.split("/").findLast((segment) => segment !== "") ?? "download";
+  const name = last.replaceAll(/\p{Surrogate}/gu, "\uFFFD");
   const plain = name.replaceAll(/[^ -~]|["\\%]/gu, "_");
   const exact = plain === name ? "" : `; filename*=UTF-8''${encoded(name)}`;
   return `attachment; filename="${plain}"${exact}`;
