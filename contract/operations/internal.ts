@@ -1,4 +1,4 @@
-import { Heartbeat, HeartbeatReply } from "../host-protocol/heartbeat.ts";
+import { AnyHeartbeat, HeartbeatReply } from "../host-protocol/heartbeat.ts";
 import { AskObject, ObjectUrls } from "../host-protocol/objects.ts";
 import { RecordingReport } from "../host-protocol/recording.ts";
 import { LIMITS } from "../limits.ts";
@@ -12,7 +12,7 @@ export const INTERNAL = {
     summary: "A host says what it holds; the reply says what to end.",
     auth: "host",
     bodyBytes: LIMITS.hostBodyBytes,
-    request: Heartbeat,
+    request: AnyHeartbeat,
     success: { status: 200, body: HeartbeatReply },
     errors: ["InvalidJson", "ValidationError"],
   },
