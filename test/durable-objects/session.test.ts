@@ -139,13 +139,24 @@ describe("a create that fails", () => {
     });
   });
 
-  test("because the pool refuses forwards status and body, relabelled as JSON", async () => {
-    const { response, orgId, key } = await failed({ put: "wire" });
-    expect(response.status).toBe(428);
-    expect(await response.text()).toBe("Playwright 1.10 is not served.\n");
-    expect(response.headers.get("content-type")).toBe("application/json");
-    await leavesNothing(orgId, key);
-  });
+  test.each([
+    [428, "Playwright 1.10 is not served.\n"],
+    [400, '{"error":"no such kind"}'],
+    [403, '{"error":"not this one","hint":"Ask another."}'],
+    [404, '{"error":"no such profile"}'],
+    [418, ""],
+    [500, '{"error":"a fault"}'],
+    [502, '{"error":"The profile could not be loaded."}'],
+  ])(
+    "because the pool rejects it with %i forwards status and body, relabelled as JSON",
+    async (status, body) => {
+      const { response, orgId, key } = await failed({ put: "answer", status: `${status}`, body });
+      expect(response.status).toBe(status);
+      expect(await response.text()).toBe(body);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      await leavesNothing(orgId, key);
+    },
+  );
 
   test("finds the other pool when the first is gone", async () => {
     await clearFleet();
