@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { Ground } from "./images/keeper.ts";
@@ -21,6 +22,7 @@ export interface RoomOptions {
   config: VmHostConfig;
   run: Run;
   confinement: Confinement | null;
+  cgroups: Cgroups | null;
   version: string;
   log: Log;
   onTemplate: () => void;
@@ -35,14 +37,15 @@ export interface MachineRoom {
 /** Opens it: possible once there is a kernel to try machines with. */
 export async function openMachineRoom(
   { image }: Ground,
-  { config, run, confinement, version, log, onTemplate }: RoomOptions,
+  { config, run, confinement, cgroups, version, log, onTemplate }: RoomOptions,
 ): Promise<MachineRoom> {
   const { cacheDir } = config;
   const runDir = join(run.folder, "vms");
   await mkdir(runDir, { mode: 0o711 });
   const probe = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
   const accelerator = await probeAccelerator(probe);
-  const driver = new QemuDriver({ version, accelerator, confinement, runDir, diskDir: run.disks });
+  const places = { runDir, diskDir: run.disks };
+  const driver = new QemuDriver({ version, accelerator, confinement, cgroups, ...places });
   const folder = join(cacheDir, "templates");
   const budgetBytes = config.templateBytes;
   const templates = new Templates({ driver, folder, budgetBytes, log, settle });

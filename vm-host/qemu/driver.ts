@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, chown, copyFile, mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { type Caps, type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import type { Accelerator, Machine, MachineSpec, Template, VmDriver } from "../driver.ts";
 import { run } from "../programs.ts";
 import { FILES, commandOf } from "./command.ts";
@@ -10,10 +11,17 @@ import { QemuProcess } from "./process.ts";
 
 export const QEMU = "qemu-system-x86_64";
 
+/** What QEMU needs beside the memory of its machine: translated code above all. */
+const OVERHEAD_MB = 768;
+/** Threads: one a processor, and up to 64 that wait for disks. */
+const TASKS = 160;
+
 export interface QemuDriverOptions {
   version: string;
   accelerator: Accelerator;
   confinement: Confinement | null;
+  /** Caps what a machine takes of the host; null where that cannot be. */
+  cgroups: Cgroups | null;
   /** Where machines have their folders: short, for a socket's path holds 107 bytes. */
   runDir: string;
   /** Where their disks lie. */
@@ -96,21 +104,27 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, runDir, diskDir, accelerator } = this.#options;
+    const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
     const { spec, below, memory } = start;
     const name = `m-${randomBytes(6).toString("hex")}`;
     const folder = join(runDir, name);
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
-    const onGone = (): void => void (uid !== null && confinement?.release(uid));
+    let groups: string[] = [];
+    const onGone = (): void => {
+      if (uid !== null) confinement?.release(uid);
+      void removeGroups(groups);
+    };
     try {
       await mkdir(folder, { mode: 0o700 });
       await overlay(below, disk);
       await this.#own(uid, [folder, disk], memory);
+      if (cgroups) groups = await cgroups.add(name, capsOf(spec));
       const isIncoming = start.state !== undefined;
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
-      const process = await this.#spawn(confined(command, confinement, uid), start.state);
+      const own = inCgroups(groups, confined(command, confinement, uid));
+      const process = await this.#spawn(own, start.state);
       return await QemuMachine.join({ name, spec, folder, disk, process, onGone });
     } catch (error) {
       onGone();
@@ -140,6 +154,11 @@ export class QemuDriver implements VmDriver {
     if (memory?.isShared) await confinement.give(memory.file, uid);
   }
 }
+
+const capsOf = ({ memMb }: MachineSpec): Caps => ({
+  memoryBytes: (memMb + OVERHEAD_MB) * 1024 ** 2,
+  tasks: TASKS,
+});
 
 /** A disk that begins as another one and keeps what changes. */
 async function overlay({ file, format }: Start["below"], disk: string): Promise<void> {
