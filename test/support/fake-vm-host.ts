@@ -23,6 +23,7 @@ export const FakeVmMode = z.object({
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
   files: FakeFilesMode.default("ok"),
+  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
@@ -111,7 +112,11 @@ export class FakeVmHost {
   async #stream(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const id = await this.#idOf(request, "");
     if (id === null) return send(response, 401, "");
-    if (what === "ports") return this.guest.answer({ vms: this.vms, id, request, response });
+    const { ports } = this.mode;
+    if (what === "ports" && ports === "drop") return void response.destroy();
+    if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
+    const vms = ports === "missing" ? new Set<string>() : this.vms;
+    if (what === "ports") return this.guest.answer({ vms, id, request, response });
     if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
     await this.files.answer(this.mode.files, request, response);
   }
