@@ -23,7 +23,10 @@ export async function testGateway(
     SVC_SIGNING_SECRET: "signing",
     SVC_ADMIN_TOKEN: "admin",
   };
-  const { url, miniflare } = await startGateway({ ...place, bindings: { ...secrets, ...bindings } });
+  const { url, miniflare } = await startGateway({
+    ...place,
+    bindings: { ...secrets, ...bindings },
+  });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
 
   async function post(path: string, body: unknown): Promise<unknown> {
