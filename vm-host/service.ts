@@ -105,7 +105,9 @@ export class VmService {
     const { ground } = this.#foundation;
     const weak = weaknessesOf(ground).join(" ");
     const isReady = this.#keeper.ground !== null;
-    const state = isReady ? `QEMU ${ground.qemu}, ${this.#config.warm} warm.` : this.#keeper.hint;
+    const state = isReady
+      ? `QEMU ${ground.qemu}, ${this.#config.warm} warm, SVC_WARM_VM=n keeps more ready`
+      : this.#keeper.hint;
     const note = [ground.qemu === null ? NO_QEMU : state, weak].filter(Boolean).join(" ");
     return [{ what: "sandboxes", on: isReady, note }];
   }

@@ -1,8 +1,8 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
 import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../vm.ts";
 import type { VmCall } from "./front.ts";
@@ -28,7 +28,7 @@ export async function downloadFile(call: VmCall): Promise<void> {
     const onBytes = async (channel: number, bytes: Uint8Array): Promise<void> => {
       if (channel !== CHANNELS.output || bytes.length === 0) return;
       begin(response);
-      if (!response.write(bytes) && !response.destroyed) await drainOrClose(response);
+      if (!response.write(bytes) && !response.destroyed) await whenDrained(response);
     };
     const { signal } = caller;
     await vm.guest.files.call("files.read", { path }, { onBytes, signal }).result;
@@ -85,8 +85,4 @@ function replyRefusal(response: ServerResponse, error: unknown): void {
 function begin(response: ServerResponse): void {
   if (!response.headersSent)
     response.writeHead(200, { "content-type": "application/octet-stream" });
-}
-
-async function drainOrClose(response: ServerResponse): Promise<void> {
-  await Promise.race([once(response, "drain"), once(response, "close")]);
 }
