@@ -93,6 +93,8 @@ export interface Machine {
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
+  /** Whether the layer that it writes stays when it ends, however it ends. */
+  keepDisk(isKept: boolean): void;
   /** Ends it in order and leaves its disk. */
   quit(): Promise<void>;
   /** Ends it at once and leaves nothing but the layers under its disk. */
@@ -116,8 +118,20 @@ export interface VmDriver {
   clone(template: Template): Promise<Machine>;
   /** Writes memory and devices of a machine, stopped until then or not, into a folder. It is stopped after. */
   save(machine: Machine, folder: string): Promise<Saved>;
-  /** Lets a machine write into a new layer, so that those below stay as they are. */
-  addLayer(machine: Machine): Promise<void>;
+  /** An empty layer over a machine's disk. */
+  newLayer(machine: Machine): Promise<string>;
+  /** Lets a machine write into it from now on: those below stay as they are. */
+  useLayer(machine: Machine, layer: string): Promise<void>;
+  /** Writes all into the layer of a machine that runs: the others are no longer its own. */
+  unlayer(machine: Machine): Promise<void>;
+  /** Writes a layer of a rest into the one below it, which nobody else needs. */
+  merge(layer: string): Promise<void>;
+  /** Layers of machines that have not ended. */
+  layersInUse(): string[];
+  /** One layer that says what all layers of a rest say. */
+  flatten(rest: Rest): Promise<string>;
+  /** Makes of a rest what a template's folder holds. */
+  spread(rest: Rest, folder: string): Promise<void>;
   /** A machine that goes on where another one was saved; stopped still. */
   restore(rest: Rest): Promise<Machine>;
   /** Ends every machine, also those that are on their way, and makes no more. */

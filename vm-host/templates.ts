@@ -102,6 +102,25 @@ export class Templates {
     return building;
   }
 
+  /** Makes a template of something else than a boot: `fill` writes its files. */
+  async adopt(
+    key: string,
+    spec: MachineSpec,
+    life: LifeStart,
+    fill: (folder: string) => Promise<void>,
+  ): Promise<Template> {
+    const work = join(this.#options.folder, `${key}.${process.pid}.tmp`);
+    try {
+      await rm(work, { recursive: true, force: true });
+      await mkdir(work, { mode: 0o755 });
+      await fill(work);
+      return await this.#finish({ key, folder: work, spec, life });
+    } catch (error) {
+      await rm(work, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
   #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {
     const { version, accelerator } = this.#options.driver;
     return hashOf(FORMAT, image.image, layer.hash, cpu, memMb, version, accelerator.name);

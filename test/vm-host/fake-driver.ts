@@ -42,7 +42,25 @@ export class FakeDriver implements VmDriver {
     return { mode: "delta", pages: 0 };
   }
 
-  async addLayer(): Promise<void> {}
+  async newLayer(): Promise<string> {
+    return "";
+  }
+
+  async useLayer(): Promise<void> {}
+
+  async unlayer(): Promise<void> {}
+
+  async merge(): Promise<void> {}
+
+  layersInUse(): string[] {
+    return [];
+  }
+
+  async flatten(): Promise<string> {
+    return "";
+  }
+
+  async spread(): Promise<void> {}
 
   async restore({ spec }: Rest): Promise<Machine> {
     return fakeMachine(spec);
@@ -67,6 +85,7 @@ function fakeMachine(spec: MachineSpec): Machine {
     growDisk: async () => {},
     usage: async () => null,
     console: async () => "",
+    keepDisk: () => {},
     quit: async () => resolve(""),
     destroy: async () => resolve(""),
   };

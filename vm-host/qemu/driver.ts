@@ -14,10 +14,10 @@ import type {
 } from "../driver.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
-import { type Below, makeLayer } from "./layers.ts";
+import { type Below, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
 import { QemuMachine } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
-import { loadMemory, modeOf, saveMachine } from "./saving.ts";
+import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
 export const QEMU = "qemu-system-x86_64";
 
@@ -31,6 +31,8 @@ export interface QemuDriverOptions {
   diskDir: string;
   /** How machines are saved; found out with the first one unless it is given. */
   saveMode?: SaveMode;
+  /** A machine that needs its template is about to begin, in this folder. */
+  onTemplate?: (template: Template, name: string, folder: string) => Promise<void>;
 }
 
 /** How a machine's memory and disk come to be. */
@@ -53,6 +55,7 @@ export class QemuDriver implements VmDriver {
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;
   readonly #processes = new Set<QemuProcess>();
+  readonly #machines = new Set<QemuMachine>();
   #isClosed = false;
   #mode: Promise<SaveMode> | null = null;
 
@@ -88,19 +91,51 @@ export class QemuDriver implements VmDriver {
     return saveMachine(mine, folder, await this.#modeOf(mine));
   }
 
-  async addLayer(machine: Machine): Promise<void> {
+  async newLayer(machine: Machine): Promise<string> {
+    const mine = ours(machine);
+    const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
+    await makeLayer({ file: mine.layers[0] ?? "", format: "qcow2" }, layer, mine.diskGb);
+    await this.#own(mine.uid, [layer]);
+    return layer;
+  }
+
+  async useLayer(machine: Machine, layer: string): Promise<void> {
     const mine = ours(machine);
     const [top = ""] = mine.layers;
-    const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
-    try {
-      await makeLayer({ file: top, format: "qcow2" }, layer, mine.diskGb);
-      await this.#own(mine.uid, [layer]);
-      await mine.useLayer(layer);
-    } catch (error) {
-      await rm(layer, { force: true });
-      throw error;
-    }
+    await mine.useLayer(layer);
     await this.#freezeLayer(top);
+  }
+
+  async unlayer(machine: Machine): Promise<void> {
+    const mine = ours(machine);
+    await mine.pullLayers(belowAll(mine.spec, mine.template).file);
+  }
+
+  merge(layer: string): Promise<void> {
+    return mergeLayer(layer);
+  }
+
+  layersInUse(): string[] {
+    return [...this.#machines].flatMap(({ layers }) => layers);
+  }
+
+  async flatten({ spec, layers, template }: Rest): Promise<string> {
+    const below = belowAll(spec, template);
+    const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
+    await flattenLayers(layers[0] ?? "", below, layer);
+    await this.#freezeLayer(layer);
+    return layer;
+  }
+
+  async spread(rest: Rest, folder: string): Promise<void> {
+    const { template, spec, layers } = rest;
+    if (!template || rest.mode === "stream") throw new Error("a stream is no template");
+    await spreadMemory(template, rest.folder, folder);
+    const below: Below = { file: spec.image.disk, format: "raw" };
+    await flattenLayers(layers[0] ?? "", below, join(folder, FILES.disk));
+    await copyFile(join(rest.folder, FILES.state), join(folder, FILES.state));
+    for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
+    await this.#share(join(folder, FILES.memory));
   }
 
   async restore(rest: Rest): Promise<QemuMachine> {
@@ -128,7 +163,7 @@ export class QemuDriver implements VmDriver {
   async #freezeLayer(layer: string): Promise<void> {
     const { confinement } = this.#options;
     if (confinement) await chown(layer, 0, confinement.gid);
-    await chmod(layer, confinement ? 0o440 : 0o400);
+    await chmod(layer, confinement ? 0o640 : 0o600);
   }
 
   #modeOf(machine: QemuMachine): Promise<SaveMode> {
@@ -175,6 +210,7 @@ export class QemuDriver implements VmDriver {
     const onGone = (): void => void (uid !== null && confinement?.release(uid));
     try {
       await mkdir(folder, { mode: 0o700 });
+      if (template) await this.#options.onTemplate?.(template, name, folder);
       await makeLayer(below, disk);
       await this.#own(uid, [folder, disk], memory);
       const isIncoming = start.state !== undefined;
@@ -183,7 +219,10 @@ export class QemuDriver implements VmDriver {
       const process = await this.#spawn(confined(command, confinement, uid), start.state);
       const layers = [disk, ...(start.layers ?? [])];
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
-      return await QemuMachine.join(made);
+      const machine = await QemuMachine.join(made);
+      this.#machines.add(machine);
+      void machine.exited.then(() => this.#machines.delete(machine));
+      return machine;
     } catch (error) {
       onGone();
       await rm(folder, { recursive: true, force: true });
@@ -218,6 +257,13 @@ const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 function ours(machine: Machine): QemuMachine {
   if (machine instanceof QemuMachine) return machine;
   throw new Error("not a machine of this driver");
+}
+
+/** What lies below all layers that a machine has made. */
+function belowAll(spec: MachineSpec, template: Template | null): Below {
+  return template
+    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
+    : { file: spec.image.disk, format: "raw" };
 }
 
 /** Fills a new machine; one that does not take it is ended. */

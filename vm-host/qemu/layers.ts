@@ -1,4 +1,4 @@
-import { rename, rm } from "node:fs/promises";
+import { chmod, copyFile, rename, rm } from "node:fs/promises";
 import { run } from "../programs.ts";
 
 const GIB = 1024 ** 3;
@@ -19,25 +19,31 @@ export async function makeLayer(below: Below, layer: string, diskGb?: number): P
   await rename(work, layer);
 }
 
-/** Writes all that the layers say over `below` into one new layer. None of them is in use for writing. */
+/** Writes all that the layers from `top` on say over `below` into one new layer. Nobody writes any of them meanwhile. */
 export async function flattenLayers(top: string, below: Below, layer: string): Promise<void> {
   const work = `${layer}.new`;
   try {
-    const base = ["-F", below.format, "-B", below.file];
+    await copyFile(top, work);
+    await chmod(work, 0o600);
+    // `convert -B` would take the top one alone.
     await run("qemu-img", [
-      "convert",
+      "rebase",
       "-q",
-      "-U",
       "-f",
       "qcow2",
-      "-O",
-      "qcow2",
-      ...base,
-      top,
+      "-F",
+      below.format,
+      "-b",
+      below.file,
       work,
     ]);
     await rename(work, layer);
   } finally {
     await rm(work, { force: true });
   }
+}
+
+/** Writes what a layer says into the one below it. Until it is removed it says the same, so that this may break off. */
+export async function mergeLayer(layer: string): Promise<void> {
+  await run("qemu-img", ["commit", "-q", "-d", "-f", "qcow2", layer]);
 }

@@ -12,6 +12,10 @@ const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
 const QUIT_MS = 2_000;
 
+const JOB_PAUSE_MS = 10;
+const PULL_MS = 60_000;
+
+const Jobs = z.array(z.unknown());
 const Status = z.object({ status: z.string() });
 
 export interface MachineParts {
@@ -134,6 +138,18 @@ export class QemuMachine implements Machine {
     this.layers.unshift(file);
   }
 
+  /** Copies into its layer what those down to this file say, while it runs. */
+  async pullLayers(base: string): Promise<void> {
+    const job = { "job-id": "pull", device: this.#node, base };
+    await this.#qmp.execute("block-stream", { ...job, "auto-dismiss": true });
+    const until = Date.now() + PULL_MS;
+    while (Jobs.parse(await this.#qmp.execute("query-block-jobs")).length > 0) {
+      if (Date.now() > until) throw new Error("the layers of a disk take too long");
+      await pause(JOB_PAUSE_MS);
+    }
+    this.layers.splice(1);
+  }
+
   usage(): Promise<Usage | null> {
     return this.#parts.process.usage();
   }
@@ -164,9 +180,13 @@ export class QemuMachine implements Machine {
     await this.#qmp.execute("xen-save-devices-state", { filename, live: false });
   }
 
+  keepDisk(isKept: boolean): void {
+    this.#isKept = isKept;
+  }
+
   /** Ends the process in order, so that its disk is whole. Of its files that one stays. */
   async quit(): Promise<void> {
-    this.#isKept = true;
+    this.keepDisk(true);
     await this.#qmp.execute("quit").catch(() => null);
     await Promise.race([this.#parts.process.exited, pause(QUIT_MS)]);
     await this.#parts.process.kill();

@@ -1,9 +1,10 @@
 import { copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import type { SaveMode, Saved } from "../driver.ts";
+import type { SaveMode, Saved, Template } from "../driver.ts";
+import { run } from "../programs.ts";
 import { ownRuns, regionOf } from "../snapshots/pagemap.ts";
-import { loadPages, savePages } from "../snapshots/pages.ts";
+import { loadPages, mergePages, savePages } from "../snapshots/pages.ts";
 import { FILES } from "./command.ts";
 import type { QemuMachine } from "./machine.ts";
 import { saveStream } from "./stream.ts";
@@ -45,6 +46,18 @@ export async function saveMachine(
 export async function loadMemory(machine: QemuMachine, folder: string): Promise<void> {
   const region = await regionOf(machine.pid, memoryOf(machine));
   await loadPages(machine.pid, region, join(folder, FILES.pages));
+}
+
+/** Writes a template's memory with a folder's pages over it. What is empty there takes no room here. */
+export async function spreadMemory(template: Template, folder: string, to: string): Promise<void> {
+  const target = join(to, FILES.memory);
+  await run("cp", ["--sparse=always", join(template.folder, FILES.memory), target]);
+  const memory = await open(target, "r+");
+  try {
+    await mergePages(join(folder, FILES.pages), memory);
+  } finally {
+    await memory.close();
+  }
 }
 
 function memoryOf({ template }: QemuMachine): string {

@@ -1,8 +1,18 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import {
+  link,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Log } from "@svc/host-kit/log.ts";
-import { readlink } from "node:fs/promises";
 import * as z from "zod";
 import { RECORD_FILE, SnapshotRecord } from "./record.ts";
 
@@ -25,6 +35,8 @@ export class Store {
   readonly layers: string;
   readonly #folder: string;
   readonly #log: Log;
+  /** Layers of machines that have not ended. */
+  inUse: () => string[] = () => [];
   readonly #kept = new Map<string, Kept>();
   /** Layers in use besides: of machines, and of those on their way. */
   readonly #used = new Map<string, number>();
@@ -84,6 +96,12 @@ export class Store {
     return kept;
   }
 
+  /** Gives a draft the files of a record, which are never written again. */
+  async linkFiles({ folder }: Kept, draft: string): Promise<void> {
+    for (const name of await readdir(folder))
+      if (name !== RECORD_FILE) await link(join(folder, name), join(draft, name));
+  }
+
   /** Says that a record's disk has other layers now, which hold the same. */
   async useLayers({ folder, record }: Kept, layers: string[]): Promise<void> {
     const file = join(folder, RECORD_FILE);
@@ -120,9 +138,9 @@ export class Store {
 
   /** Whether nobody but this record needs a layer. */
   isOnlyOf(record: SnapshotRecord, layer: string): boolean {
-    if ((this.#used.get(layer) ?? 0) > 0) return false;
+    if ((this.#used.get(layer) ?? 0) > 0 || this.inUse().map(nameOf).includes(layer)) return false;
     const records = [...this.#kept.values()].map((kept) => kept.record);
-    return !records.some((one) => one.id !== record.id && one.layers.includes(layer));
+    return !records.some((one) => one !== record && one.layers.includes(layer));
   }
 
   pathsOf({ layers }: SnapshotRecord): string[] {
@@ -150,7 +168,12 @@ export class Store {
 
   #needed(): Set<string> {
     const used = [...this.#used].filter(([, times]) => times > 0).map(([name]) => name);
-    return new Set([...used, ...[...this.#kept.values()].flatMap(({ record }) => record.layers)]);
+    const running = this.inUse().map(nameOf);
+    return new Set([
+      ...used,
+      ...running,
+      ...[...this.#kept.values()].flatMap(({ record }) => record.layers),
+    ]);
   }
 
   #placeOf(kind: string, id: string): string {
@@ -160,7 +183,7 @@ export class Store {
 }
 
 const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
-const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const hashText = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 24);
 
