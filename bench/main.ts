@@ -5,15 +5,17 @@ import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
+import { benchVm } from "./vm/bench.ts";
 
 const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   browser: benchBrowser,
   relay: benchRelay,
   gateway: benchGateway,
   burst: benchBurst,
+  vm: benchVm,
   profiles: benchProfiles,
 };
-const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number] [--n N] [--json FILE]`;
+const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--json FILE]`;
 
 await runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { Ground } from "./images/keeper.ts";
@@ -21,6 +22,7 @@ export interface RoomOptions {
   config: VmHostConfig;
   run: Run;
   confinement: Confinement | null;
+  cgroups: Cgroups | null;
   version: string;
   /** Where disks lie. */
   layers: string;
@@ -38,7 +40,7 @@ export interface MachineRoom {
 /** Opens it: possible once there is a kernel to try machines with. */
 export async function openMachineRoom(
   { image }: Ground,
-  { config, run, confinement, version, layers, log, onTemplate }: RoomOptions,
+  { config, run, confinement, cgroups, version, layers, log, onTemplate }: RoomOptions,
 ): Promise<MachineRoom> {
   const { cacheDir } = config;
   const runDir = join(run.folder, "vms");
@@ -49,6 +51,7 @@ export async function openMachineRoom(
     version,
     accelerator,
     confinement,
+    cgroups,
     runDir,
     diskDir: layers,
     ...(config.saveMode && { saveMode: config.saveMode }),

@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
+import { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
@@ -38,6 +39,7 @@ export interface TableLine {
 interface Foundation {
   run: Run;
   confinement: Confinement | null;
+  cgroups: Cgroups | null;
   egress: Egress | null;
   ground: Ground;
   store: Store;
@@ -105,11 +107,14 @@ export class VmService {
   static async start(config: VmHostConfig, log: Log): Promise<VmService> {
     const run = await openRun(config.stateDir, config.cacheDir);
     const confinement = Confinement.of(run.seed);
+    const cgroups = confinement && (await Cgroups.make(run.name));
     const egress = await Egress.open(run.name, confinement, config.egressAllow);
     const qemu = await qemuVersion();
-    const ground = { isConfined: confinement !== null, hasEgress: egress !== null, qemu };
+    const means = { isConfined: confinement !== null, isCapped: cgroups !== null };
+    const ground = { ...means, hasEgress: egress !== null, qemu };
     const store = await Store.open(config.cacheDir, config.stateDir, log);
-    const service = new VmService(config, log, { run, confinement, egress, ground, store });
+    const foundation = { run, confinement, cgroups, egress, ground, store };
+    const service = new VmService(config, log, foundation);
     await service.#listen();
     await service.#checkDisk();
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
@@ -149,12 +154,12 @@ export class VmService {
   async #openRoom(ground: ImageGround): Promise<void> {
     this.#images.hint = TRYING;
     try {
-      const { run, confinement, ground: machine } = this.#foundation;
+      const { run, confinement, cgroups, store, ground: machine } = this.#foundation;
       const version = machine.qemu ?? "";
       const onTemplate = (): void => this.#shelf?.fill();
-      const { layers } = this.#foundation.store;
-      const options = { config: this.#config, log: this.#log, run, confinement, version, layers };
-      const room = await openMachineRoom(ground, { ...options, onTemplate });
+      const common = { config: this.#config, log: this.#log, version, layers: store.layers };
+      const options = { ...common, run, confinement, cgroups, onTemplate };
+      const room = await openMachineRoom(ground, options);
       this.#opened(ground, room);
     } catch (error) {
       this.#images.hint = messageOf(error).slice(0, 500);

@@ -4,12 +4,14 @@ import { INTERNAL } from "./internal.ts";
 import { OBJECTS } from "./objects.ts";
 import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
+import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
 
 /** Every REST operation of the service, by name. */
 export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
+  ...SANDBOXES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

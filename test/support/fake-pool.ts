@@ -134,13 +134,15 @@ export class FakePool {
   }
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+/** The text of a request's body. */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = "";
   for await (const chunk of request.setEncoding("utf8")) text += chunk;
   return text;
 }
 
-function send(response: ServerResponse, status: number, body: string): void {
+/** Answers JSON, or whatever the text is. */
+export function send(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(body);
 }

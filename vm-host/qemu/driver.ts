@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { type Caps, type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import type {
   Accelerator,
   Capability,
@@ -21,10 +22,17 @@ import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
 export const QEMU = "qemu-system-x86_64";
 
+/** What QEMU needs beside the memory of its machine: translated code above all. */
+const OVERHEAD_MB = 768;
+/** Threads: one a processor, and up to 64 that wait for disks. */
+const TASKS = 160;
+
 export interface QemuDriverOptions {
   version: string;
   accelerator: Accelerator;
   confinement: Confinement | null;
+  /** Caps what a machine takes of the host; null where that cannot be. */
+  cgroups: Cgroups | null;
   /** Where machines have their folders: short, for a socket's path holds 107 bytes. */
   runDir: string;
   /** Where their disks lie. */
@@ -200,23 +208,29 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, runDir, diskDir, accelerator } = this.#options;
+    const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
     const { spec, below, memory, template = null } = start;
     const diskGb = start.diskGb ?? spec.image.sizeGb;
     const name = newName();
     const folder = join(runDir, name);
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
-    const onGone = (): void => void (uid !== null && confinement?.release(uid));
+    let groups: string[] = [];
+    const onGone = (): void => {
+      if (uid !== null) confinement?.release(uid);
+      void removeGroups(groups);
+    };
     try {
       await mkdir(folder, { mode: 0o700 });
       if (template) await this.#options.onTemplate?.(template, name, folder);
       await makeLayer(below, disk);
       await this.#own(uid, [folder, disk], memory);
+      if (cgroups) groups = await cgroups.add(name, capsOf(spec));
       const isIncoming = start.state !== undefined;
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
-      const process = await this.#spawn(confined(command, confinement, uid), start.state);
+      const own = inCgroups(groups, confined(command, confinement, uid));
+      const process = await this.#spawn(own, start.state);
       const layers = [disk, ...(start.layers ?? [])];
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
       const machine = await QemuMachine.join(made);
@@ -251,6 +265,11 @@ export class QemuDriver implements VmDriver {
     if (memory?.isShared) await confinement.give(memory.file, uid);
   }
 }
+
+const capsOf = ({ memMb }: MachineSpec): Caps => ({
+  memoryBytes: (memMb + OVERHEAD_MB) * 1024 ** 2,
+  tasks: TASKS,
+});
 
 const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 
