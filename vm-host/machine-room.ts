@@ -24,6 +24,8 @@ export interface RoomOptions {
   confinement: Confinement | null;
   cgroups: Cgroups | null;
   version: string;
+  /** Where disks lie. */
+  layers: string;
   log: Log;
   onTemplate: () => void;
 }
@@ -32,23 +34,32 @@ export interface RoomOptions {
 export interface MachineRoom {
   driver: QemuDriver;
   maker: Maker;
+  templates: Templates;
 }
 
 /** Opens it: possible once there is a kernel to try machines with. */
 export async function openMachineRoom(
   { image }: Ground,
-  { config, run, confinement, cgroups, version, log, onTemplate }: RoomOptions,
+  { config, run, confinement, cgroups, version, layers, log, onTemplate }: RoomOptions,
 ): Promise<MachineRoom> {
   const { cacheDir } = config;
   const runDir = join(run.folder, "vms");
   await mkdir(runDir, { mode: 0o711 });
   const probe = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
   const accelerator = await probeAccelerator(probe);
-  const places = { runDir, diskDir: run.disks };
-  const driver = new QemuDriver({ version, accelerator, confinement, cgroups, ...places });
+  const driver = new QemuDriver({
+    version,
+    accelerator,
+    confinement,
+    cgroups,
+    runDir,
+    diskDir: layers,
+    ...(config.saveMode && { saveMode: config.saveMode }),
+    onTemplate: ({ key }, name, place) => templates.holds.hold(key, name, place),
+  });
   const folder = join(cacheDir, "templates");
   const budgetBytes = config.templateBytes;
   const templates = new Templates({ driver, folder, budgetBytes, log, settle });
   await templates.open();
-  return { driver, maker: new Maker(driver, templates, log, onTemplate) };
+  return { driver, templates, maker: new Maker(driver, templates, log, onTemplate) };
 }

@@ -54,21 +54,18 @@ test("5,000 random lives go as the reference model says, and are billed as it sa
       const event = anyEvent(random, now);
       state = step(state, event, now);
       model.tell(event, now);
-      const at = `seed ${seed}, event ${n} ${JSON.stringify(event)}`;
-      expect(statusOf(state), at).toBe(model.status);
-      for (const time of Object.values(timers(state))) expect(time, at).toBeGreaterThan(now);
-      reached.add(model.status);
+      const open = state.bill.spans.filter(({ endedAt }) => endedAt === null);
       for (const span of state.bill.spans) written.set(span.n, span);
+      const bill = [...written.values()].map(({ startedAt: from, endedAt: to }) => ({ from, to }));
+      const seen = { status: statusOf(state), bill };
+      const told = { status: model.status, bill: model.bill };
+      expect(seen, `seed ${seed}, event ${n} ${JSON.stringify(event)}`).toEqual(told);
+      for (const time of Object.values(timers(state))) expect(time).toBeGreaterThan(now);
+      expect(open.length).toBeLessThanOrEqual(state.status === "running" ? 1 : 0);
+      reached.add(model.status);
       // Written now and then, as the database is up or down.
       const { spans } = state.bill;
       if (random() < 0.5) state = step(state, { type: "billed", spans }, now);
-      const bill = [...written.values()].map(({ startedAt, endedAt }) => ({
-        from: startedAt,
-        to: endedAt,
-      }));
-      expect(bill, at).toEqual(model.bill);
-      const open = bill.filter(({ to }) => to === null);
-      expect(open.length, at).toBeLessThanOrEqual(state.status === "running" ? 1 : 0);
     }
   }
   // Every state was reached, so that none went untested.

@@ -85,7 +85,11 @@ export class SandboxModel {
         if (this.#away === null) return;
         this.#away = null;
         return this.#bill(now);
-      default:
+      case "placed":
+      case "createFailed":
+      case "hostFreed":
+      case "billed":
+      case "tick":
     }
   }
 
