@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
@@ -17,6 +18,9 @@ export const FakeVmMode = z.object({
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
+  /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
+  pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
+  resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
@@ -33,6 +37,27 @@ const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefuse
   ],
 };
 
+type Refusal = [number, StateRefused["code"]];
+
+const PAUSE_REFUSALS: Record<"unable" | "fault" | "missing", Refusal> = {
+  unable: [409, "HostCapabilityMissing"],
+  fault: [503, "SnapshotFailed"],
+  missing: [404, "NotRunning"],
+};
+
+const RESUME_REFUSALS: Record<"full" | "small" | "foreign" | "missing" | "fault", Refusal> = {
+  full: [503, "NoCapacity"],
+  small: [507, "InsufficientCapacity"],
+  foreign: [409, "SnapshotNotRestorable"],
+  missing: [404, "NotPaused"],
+  fault: [503, "ResumeFailed"],
+};
+
+function refuse(response: ServerResponse, [status, code]: Refusal): void {
+  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
+  send(response, status, JSON.stringify(body));
+}
+
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,
   memBytes: 100,
@@ -46,7 +71,8 @@ export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
-  readonly vms = new Set<string>();
+  /** By id, `running` or `paused`. */
+  readonly vms = new Map<string, "running" | "paused">();
   seq = 0;
   readonly #hostToken: string;
   readonly #server: Server;
@@ -72,6 +98,8 @@ export class FakeVmHost {
     if (request.url === "/drain") return send(response, 202, "");
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
+    if (route === "POST pause") return this.#pause(id, response);
+    if (route === "POST resume") return this.#resume(id, response);
     if (route === "POST exec") return this.#exec(id, text, response);
     if (route === "GET metrics") return this.#metrics(id, response);
     send(response, 404, "");
@@ -82,7 +110,7 @@ export class FakeVmHost {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: [...this.vms] }));
+    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: Object.fromEntries(this.vms) }));
   }
 
   /** The id that a call is about, when its bearer names it too. */
@@ -108,7 +136,7 @@ export class FakeVmHost {
       const [status, body] = REFUSALS[put];
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
-    this.vms.add(id);
+    this.vms.set(id, "running");
     this.seq += 1;
     const enforcement = { cpu: "vm", memMb: "vm" };
     // Rounded up, as a real one does.
@@ -126,6 +154,29 @@ export class FakeVmHost {
     send(response, 204, "");
   }
 
+  #pause(id: string, response: ServerResponse): void {
+    const { pause } = this.mode;
+    if (pause === "hang") return;
+    if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
+    this.vms.set(id, "paused");
+    this.seq += 1;
+    if (pause === "lost") return void response.destroy();
+    const { bootId, seq } = this;
+    const body = VmPaused.parse({ state: "paused", sizeBytes: 1, tookMs: 1, bootId, seq });
+    send(response, 200, JSON.stringify(body));
+  }
+
+  #resume(id: string, response: ServerResponse): void {
+    const { resume } = this.mode;
+    if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
+    this.vms.set(id, "running");
+    this.seq += 1;
+    if (resume === "lost") return void response.destroy();
+    const { bootId, seq } = this;
+    const got = { cpu: 2, memMb: 2048, diskGb: 4, isolation: "dedicated", tookMs: 1 };
+    send(response, 200, JSON.stringify(VmResumed.parse({ state: "running", ...got, bootId, seq })));
+  }
+
   #exec(id: string, text: string, response: ServerResponse): void {
     const asked = Exec.parse(JSON.parse(text));
     const { exec } = this.mode;
@@ -133,7 +184,8 @@ export class FakeVmHost {
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");
-    if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
+    if (exec === "missing" || this.vms.get(id) !== "running")
+      return send(response, 404, "No such machine\n");
     const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });
     const body = JSON.stringify(result);
     if (exec === "ok") return send(response, 200, body);

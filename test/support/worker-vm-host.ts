@@ -19,7 +19,7 @@ const Steered = z.object({
   ),
   bootId: z.string(),
   seq: z.number(),
-  vms: z.array(z.string()),
+  vms: z.record(z.string(), z.enum(["running", "paused"])),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -36,6 +36,11 @@ export class VmHost {
   async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
     return Steered.parse(await response.json());
+  }
+
+  /** The ids of the machines that it holds, running or paused. */
+  async held(): Promise<string[]> {
+    return Object.keys((await this.steer()).vms);
   }
 
   /** The calls of one sort that it got, such as `PUT` or `POST exec`. */
@@ -72,7 +77,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
-      vms: vms.map((id) => vmOf(id)),
+      vms: Object.entries(vms).map(([id, state]) => vmOf(id, { state })),
     };
   }
 }
