@@ -53,7 +53,10 @@ export class FakeVmHost {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
   }
 
   async listen(): Promise<string> {
