@@ -72,7 +72,7 @@ export class FakeVmHost {
     if (id === null) return send(response, 401, "");
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
-    if (route === "POST drain") return send(response, 202, "");
+    if (request.url === "/drain") return send(response, 202, "");
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
     if (route === "POST exec") return this.#exec(id, text, response);
