@@ -16,6 +16,8 @@ import { rootOf } from "./wire/layout.ts";
 import { Playwrights } from "./wire/playwrights.ts";
 
 const GATEWAY_CHECK_MS = 1_000;
+/** Told at once, what a create changes here would take the machine from the client that it was for. */
+const QUIET_MS = 300;
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -70,6 +72,7 @@ export class PoolService {
       shelf: this.shelf,
       log,
       onChange,
+      onLoss: () => this.#heartbeats.hurry(),
       hintOf,
       fetchState: (path, caller) => fetchState(gatewayUrl, path, caller),
     });
@@ -81,6 +84,7 @@ export class PoolService {
       hostId,
       hostToken,
       log,
+      quietMs: QUIET_MS,
       call: fetch,
       snapshot: () => this.#snapshot(),
       onAnswer: (reply, beat) => this.#answered(reply, beat),

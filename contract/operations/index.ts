@@ -6,6 +6,7 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
 export const OPERATIONS = {
@@ -15,6 +16,7 @@ export const OPERATIONS = {
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,
+  ...USAGE,
   ...ADMIN,
   ...INTERNAL,
 } as const;
