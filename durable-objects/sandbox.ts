@@ -2,12 +2,14 @@ import { errorResponse, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { DurableObject } from "cloudflare:workers";
 import { atMost } from "./deadline.ts";
 import type { HostNews } from "./host.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
+import { Lane, MachineCalls } from "./sandbox-calls.ts";
 import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sandbox-create.ts";
 import { perform } from "./sandbox-duties.ts";
 import {
@@ -21,25 +23,29 @@ import {
 } from "./sandbox-sleep.ts";
 import { type Beat, isAt, meaningOf } from "./sandbox-reports.ts";
 import { SandboxStore } from "./sandbox-store.ts";
-import { type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
 import type { SandboxEvent } from "./states/sandbox.ts";
 import { type Duty, wantsPause } from "./states/sandbox-duties.ts";
-import { endVm, execInVm, type HostAnswer, metricsOfVm } from "./vm-client.ts";
+import { endVm, execInVm, metricsOfVm } from "./vm-client.ts";
 
 /** On a 409: the sandbox is paused and wants to be resumed by whatever needs it. */
 export const ASLEEP = "svc-asleep";
+
+/** Where a machine is, and whose. */
+export interface Located {
+  url: string;
+  org: string;
+}
 
 /** One sandbox or desktop: its state, its timers, and the way to its machine. */
 export class SandboxDO extends DurableObject<Env> {
   readonly #store = new SandboxStore(this.ctx.storage);
   /** Duties being done now, so that none is done twice at once. */
   readonly #work = new Map<string, Promise<void>>();
-  /** Calls to the machine that are under way: cut when it is known to be out of reach. */
-  readonly #calls = new Set<AbortController>();
+  readonly #calls = new MachineCalls();
   /** Pauses and resumes go one after the other: a resume waits for the pause before it. */
-  #lane: Promise<unknown> = Promise.resolve();
-  #changing = 0;
+  readonly #lane = new Lane();
 
   async create(order: CreateSandboxOrder): Promise<SandboxMade | Refusal> {
     const { idleMs, lifecycle } = order;
@@ -82,7 +88,7 @@ export class SandboxDO extends DurableObject<Env> {
 
   /** Saves RAM and disk and frees its place; of one that is paused it is that. */
   pause(): Promise<{ paused: true } | Refusal> {
-    return this.#inLane(async () => {
+    return this.#lane.run(async () => {
       const sandbox = this.#apply({ type: "tick" });
       if (sandbox?.state.status !== "paused") {
         const change = await pause(this.env, sandbox);
@@ -95,7 +101,7 @@ export class SandboxDO extends DurableObject<Env> {
 
   /** Lets it run on, when it is paused and its org has a place for it. */
   resume(admission: Admission): Promise<{ resumed: true } | Refusal> {
-    return this.#inLane(async () => {
+    return this.#lane.run(async () => {
       const change = await resume(this.env, this.#apply({ type: "tick" }), admission);
       const refused = await this.#change(change);
       // The place that it took is free again.
@@ -116,18 +122,57 @@ export class SandboxDO extends DurableObject<Env> {
 
   async exec(body: Exec): Promise<{ result: ExecResult } | Refusal> {
     // What comes while it is being paused finds it paused.
-    await this.#lane;
+    await this.#lane.settled();
     const sandbox = this.#use();
     const refused = notRunning(sandbox);
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     const { url } = sandbox.place;
-    const answer = await this.#call(sandbox, body.timeoutMs, (signal) =>
-      execInVm(this.env, url, sandbox, body, signal),
+    const { state } = sandbox;
+    const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
+    const answer = await this.#calls.run(
+      { idleMs, budgetMs: body.timeoutMs },
+      () => this.#use(),
+      (signal) => execInVm(this.env, url, sandbox, body, signal),
     );
     if (answer.type === "ok") return { result: answer.value };
     if (answer.type === "missing") return refusal("NotRunning", "The machine has ended.");
     const after = this.#store.load();
     return after?.state.status === "paused" ? (notRunning(after) ?? unreachable()) : unreachable();
+  }
+
+  /** Where its machine is, for a request that the Worker itself takes there. It counts as use. */
+  locate(): Located | Refusal {
+    const sandbox = this.#used();
+    const refused = notRunning(sandbox);
+    if (!sandbox?.place || refused) return refused ?? noSandbox();
+    return { url: sandbox.place.url, org: sandbox.org };
+  }
+
+  /** The same for a preview. One that is refused is no use of the sandbox, and learns nothing of it. */
+  visit(port: number, hasToken: boolean): Located | Refusal {
+    const sandbox = this.#apply({ type: "tick" });
+    if (!sandbox || isOver(sandbox)) return noSandbox();
+    if (hasToken || sandbox.publicPorts?.includes(port)) return this.locate();
+    return refusal("PreviewTokenRequired", "The token of this preview is missing or has expired.");
+  }
+
+  /** Opens a port to everyone or closes it; without a wish it says how it is. */
+  publish(port: number, wish?: boolean): { isPublic: boolean } | Refusal {
+    const sandbox = this.#apply({ type: "tick" });
+    if (!sandbox || isOver(sandbox)) return noSandbox();
+    const { publicPorts } = sandbox;
+    const others = (publicPorts ?? []).filter((other) => other !== port);
+    const isPublic = wish ?? publicPorts?.includes(port) ?? false;
+    const wanted = isPublic ? [...others, port] : others;
+    if (wanted.length !== publicPorts?.length)
+      this.#store.save({ ...sandbox, publicPorts: wanted });
+    return { isPublic };
+  }
+
+  /** What sort of sandbox it is while it is not over, else null. Asking is no use of it. */
+  kind(): VmKind | null {
+    const sandbox = this.#apply({ type: "tick" });
+    return sandbox && !isOver(sandbox) ? sandbox.kind : null;
   }
 
   async metrics(): Promise<{ metrics: VmMetrics } | Refusal> {
@@ -144,7 +189,7 @@ export class SandboxDO extends DurableObject<Env> {
     const sandbox = this.#apply({ type: "tick" });
     const meaning = meaningOf(sandbox, beat, vm);
     if (meaning === "end") return "end";
-    if (meaning === "wait" || this.#changing > 0) return "wait";
+    if (meaning === "wait" || this.#lane.isBusy) return "wait";
     for (const event of meaning.events) this.#apply(event, meaning.facts);
     const status = this.#store.load()?.state.status;
     return status === "running" || status === "paused" ? "keep" : "end";
@@ -162,42 +207,6 @@ export class SandboxDO extends DurableObject<Env> {
     await this.#tidy();
   }
 
-  /** Asks the machine for something that may take long, and keeps it in use meanwhile. */
-  async #call<T>(
-    { state }: StoredSandbox,
-    budgetMs: number | undefined,
-    work: (signal: AbortSignal) => Promise<HostAnswer<T>>,
-  ): Promise<HostAnswer<T>> {
-    const call = new AbortController();
-    this.#calls.add(call);
-    const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
-    const pulse = setInterval(() => this.#use(), Math.min(idleMs / 2, LIMITS.heartbeatMs));
-    const overdue =
-      budgetMs === undefined
-        ? undefined
-        : setTimeout(
-            () => call.abort(),
-            Math.min(budgetMs + LIMITS.backgroundReleaseMs, 2 ** 31 - 1),
-          );
-    try {
-      return await work(call.signal);
-    } finally {
-      clearInterval(pulse);
-      clearTimeout(overdue);
-      this.#calls.delete(call);
-      this.#use();
-    }
-  }
-
-  #inLane<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#lane.then(async () => {
-      this.#changing += 1;
-      return work().finally(() => (this.#changing -= 1));
-    });
-    this.#lane = done.catch(() => undefined);
-    return done;
-  }
-
   /** Applies a change that the host has made, and has the org's list know it; or says why there is none. */
   async #change(change: Change): Promise<Refusal | null> {
     if ("refused" in change) return change;
@@ -208,7 +217,7 @@ export class SandboxDO extends DurableObject<Env> {
 
   /** Pauses it because its idle window is over, unless it was used meanwhile. */
   #pauseIdle(): Promise<void> {
-    return this.#inLane(async () => {
+    return this.#lane.run(async () => {
       const sandbox = this.#apply({ type: "tick" });
       if (!sandbox || !wantsPause(sandbox.state)) return;
       const refused = await this.#change(await pause(this.env, sandbox));
@@ -220,6 +229,15 @@ export class SandboxDO extends DurableObject<Env> {
 
   #use(): StoredSandbox | null {
     return this.#apply({ type: "activity", at: Date.now() });
+  }
+
+  /** Use that may come many times a second: noted when it moves the deadline by enough to matter. */
+  #used(): StoredSandbox | null {
+    const sandbox = this.#apply({ type: "tick" });
+    if (sandbox?.state.status !== "running") return sandbox;
+    const { expiresAt, idleMs } = sandbox.state;
+    const stepMs = Math.min(idleMs / 4, LIMITS.idleLeastMs);
+    return Date.now() - (expiresAt - idleMs) < stepMs ? sandbox : this.#use();
   }
 
   #begin(sandbox: StoredSandbox): void {
@@ -234,7 +252,7 @@ export class SandboxDO extends DurableObject<Env> {
     const { sandbox, fresh } = applied;
     this.ctx.waitUntil(this.#store.arm());
     for (const duty of fresh) this.ctx.waitUntil(this.#do(duty));
-    if (!isInReach(sandbox)) for (const call of this.#calls) call.abort();
+    if (!isInReach(sandbox)) this.#calls.cut();
     return sandbox;
   }
 

@@ -6,7 +6,12 @@ import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/v
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
+import { refuseUpgrade } from "@svc/host-kit/reply.ts";
+import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
+import type { Duplex } from "node:stream";
+import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
+import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 
 /** How a fake VM host answers. */
@@ -21,6 +26,9 @@ export const FakeVmMode = z.object({
   /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
   pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
   resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
+  files: FakeFilesMode.default("ok"),
+  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+  upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
@@ -71,15 +79,31 @@ export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
-  /** By id, `running` or `paused`. */
-  readonly vms = new Map<string, "running" | "paused">();
+  readonly vms = new Set<string>();
+  /** Machines that it has saved. */
+  readonly paused = new Set<string>();
+  readonly files = new FakeFiles();
+  readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
   readonly #server: Server;
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
+    this.#server.on("upgrade", (request, socket: Duplex, head) => {
+      void this.#upgrade(request, socket, head);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.guest.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
   }
 
   async listen(): Promise<string> {
@@ -89,6 +113,8 @@ export class FakeVmHost {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const stream = /^\/vms\/[^/?]+\/(files|ports)\b/.exec(request.url ?? "")?.[1];
+    if (stream !== undefined) return this.#stream(stream, request, response);
     const text = await bodyOf(request);
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
@@ -110,7 +136,34 @@ export class FakeVmHost {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: Object.fromEntries(this.vms) }));
+    const held = { vms: [...this.vms], paused: [...this.paused] };
+    const files = Object.fromEntries(this.files.sizes());
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
+  }
+
+  /** What is passed on as it comes: the body is not read here. */
+  async #stream(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = await this.#idOf(request, "");
+    if (id === null) return send(response, 401, "");
+    const { ports } = this.mode;
+    if (what === "ports" && ports === "drop") return void response.destroy();
+    if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
+    const vms = ports === "missing" ? new Set<string>() : this.vms;
+    if (what === "ports") return this.guest.answer({ vms, id, request, response });
+    if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
+    await this.files.answer(this.mode.files, request, response);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const id = await this.#idOf(request, "");
+    const { upgrade } = this.mode;
+    if (upgrade === "drop") return void socket.destroy();
+    const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
+    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
+    if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
+    if (isControl) return this.guest.control(request, socket, head);
+    await this.guest.upgrade(request, socket, head);
   }
 
   /** The id that a call is about, when its bearer names it too. */
@@ -136,7 +189,7 @@ export class FakeVmHost {
       const [status, body] = REFUSALS[put];
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
-    this.vms.set(id, "running");
+    this.vms.add(id);
     this.seq += 1;
     const enforcement = { cpu: "vm", memMb: "vm" };
     // Rounded up, as a real one does.
@@ -151,6 +204,7 @@ export class FakeVmHost {
     if (remove === "hang") return;
     if (remove === "fault") return send(response, 500, "a bug");
     this.vms.delete(id);
+    this.paused.delete(id);
     send(response, 204, "");
   }
 
@@ -158,7 +212,8 @@ export class FakeVmHost {
     const { pause } = this.mode;
     if (pause === "hang") return;
     if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
-    this.vms.set(id, "paused");
+    this.vms.delete(id);
+    this.paused.add(id);
     this.seq += 1;
     if (pause === "lost") return void response.destroy();
     const { bootId, seq } = this;
@@ -169,7 +224,8 @@ export class FakeVmHost {
   #resume(id: string, response: ServerResponse): void {
     const { resume } = this.mode;
     if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
-    this.vms.set(id, "running");
+    this.paused.delete(id);
+    this.vms.add(id);
     this.seq += 1;
     if (resume === "lost") return void response.destroy();
     const { bootId, seq } = this;
@@ -184,8 +240,7 @@ export class FakeVmHost {
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");
-    if (exec === "missing" || this.vms.get(id) !== "running")
-      return send(response, 404, "No such machine\n");
+    if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
     const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });
     const body = JSON.stringify(result);
     if (exec === "ok") return send(response, 200, body);

@@ -1,11 +1,13 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { VmHeartbeat, VmReport } from "@svc/contract/host-protocol/vms.ts";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
-import type { SandboxView } from "../../durable-objects/sandbox-view.ts";
+import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { call, json } from "./worker-gateway.ts";
 
 const Steered = z.object({
@@ -19,7 +21,10 @@ const Steered = z.object({
   ),
   bootId: z.string(),
   seq: z.number(),
-  vms: z.record(z.string(), z.enum(["running", "paused"])),
+  vms: z.array(z.string()),
+  paused: z.array(z.string()),
+  /** Its files and their sizes. */
+  files: z.record(z.string(), z.number()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -35,12 +40,20 @@ export class VmHost {
   /** Sets how it answers; what is not said answers well. */
   async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
+    if (!response.ok) throw new Error(await response.text());
     return Steered.parse(await response.json());
+  }
+
+  /** The machines that it holds, by id. */
+  async states(): Promise<Record<string, "running" | "paused">> {
+    const { vms, paused } = await this.steer();
+    const running = vms.map((id) => [id, "running"] as const);
+    return Object.fromEntries([...running, ...paused.map((id) => [id, "paused"] as const)]);
   }
 
   /** The ids of the machines that it holds, running or paused. */
   async held(): Promise<string[]> {
-    return Object.keys((await this.steer()).vms);
+    return Object.keys(await this.states());
   }
 
   /** The calls of one sort that it got, such as `PUT` or `POST exec`. */
@@ -61,7 +74,7 @@ export class VmHost {
 
   /** The heartbeat that follows all placements so far. */
   async heartbeat(): Promise<VmHeartbeat> {
-    const { bootId, seq, vms } = await this.steer();
+    const { bootId, seq, vms, paused } = await this.steer();
     return {
       type: "vm",
       bootId,
@@ -77,7 +90,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
-      vms: Object.entries(vms).map(([id, state]) => vmOf(id, { state })),
+      vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };
   }
 }
@@ -136,4 +149,44 @@ export function sandboxView(
     goneAt: null,
     ...facts,
   };
+}
+
+const KEY = "sandbox";
+
+/** Lets a sandbox's idle window end in a minute, as if it had not been used for a while: that end. */
+export function rewind(id: string): Promise<number> {
+  const expiresAt = Date.now() + 60_000;
+  return runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) => {
+    const sandbox = storage.kv.get<StoredSandbox>(KEY);
+    if (sandbox?.state.status !== "running") throw new Error("it is not running");
+    storage.kv.put(KEY, { ...sandbox, state: { ...sandbox.state, expiresAt } });
+    return expiresAt;
+  });
+}
+
+/** When its idle window ends; asking is no use of it. */
+export function expiryOf(id: string): Promise<number> {
+  return runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) => {
+    const sandbox = storage.kv.get<StoredSandbox>(KEY);
+    return sandbox?.state.status === "running" ? sandbox.state.expiresAt : 0;
+  });
+}
+
+/** Makes a machine and its record once more under another id of the same org: one that could not be minted now. */
+export async function adopt(host: VmHost, from: string, id: string): Promise<void> {
+  const original = await runInDurableObject(env.SANDBOXES.getByName(from), (_object, state) =>
+    state.storage.kv.get<StoredSandbox>(KEY),
+  );
+  if (!original) throw new Error("there is no such sandbox");
+  await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
+    storage.kv.put(KEY, { ...original, id }),
+  );
+  const { org, kind, cpu, memMb, diskGb } = original;
+  const expiresAt = Date.now() + 60_000;
+  const bearer = await mintHostBearer(env.SVC_HOST_TOKEN, { org, id, expiresAt });
+  const source = { type: "image", name: "base" };
+  const body = { kind, cpu, memMb, diskGb, source, isolation: "dedicated", envs: {} };
+  const headers = { authorization: `Bearer ${bearer}` };
+  const placed = await fetch(`${host.url}/vms/${id}`, { ...json(body, "PUT"), headers });
+  if (placed.status !== 201) throw new Error(`the host answered ${placed.status}`);
 }

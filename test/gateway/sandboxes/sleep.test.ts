@@ -41,7 +41,7 @@ describe("POST pause", () => {
       expect(await response.json()).toEqual({ state: "paused" });
     }
     expect(await host.calls("POST", "pause")).toHaveLength(1);
-    expect((await host.steer()).vms).toEqual({ [id]: "paused" });
+    expect(await host.states()).toEqual({ [id]: "paused" });
     const list = await call("/sandboxes?state=paused", { bearer: key });
     expect(await list.json()).toMatchObject({ sandboxes: [{ sandboxId: id, state: "paused" }] });
     await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
@@ -101,7 +101,7 @@ describe("POST resume", () => {
     const controlUrl = `ws://svc.test/control/${id}`;
     expect(await response.json()).toEqual({ state: "running", controlUrl });
     expect(await state()).toBe("running");
-    expect((await host.steer()).vms).toEqual({ [id]: "running" });
+    expect(await host.states()).toEqual({ [id]: "running" });
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
     await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 10_000);
   });
@@ -164,7 +164,7 @@ describe("POST resume", () => {
     expect((await post("resume")).status).toBe(503);
     expect((await host.beat()).end).toEqual([]);
     expect(await state()).toBe("running");
-    expect((await host.steer()).vms).toEqual({ [id]: "running" });
+    expect(await host.states()).toEqual({ [id]: "running" });
   });
 
   test("is refused without entitlement or credit, but not because the control plane fails", async () => {
@@ -224,10 +224,7 @@ describe("exec on a paused sandbox", () => {
 
 test("an idle window that is over pauses the sandbox", async () => {
   const { host, id, orgId, state, post } = await running({ timeoutMs: 1000 });
-  await vi.waitFor(
-    async () => expect((await host.steer()).vms).toEqual({ [id]: "paused" }),
-    10_000,
-  );
+  await vi.waitFor(async () => expect(await host.states()).toEqual({ [id]: "paused" }), 10_000);
   expect(await state()).toBe("paused");
   await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
   expect((await post("resume")).status).toBe(200);
@@ -243,7 +240,7 @@ describe("a paused sandbox whose host begins anew", () => {
     expect(await state()).toBe("paused");
     expect((await host.beat({ bootId: second })).end).toEqual([]);
     expect((await post("resume")).status).toBe(200);
-    expect((await host.steer()).vms).toEqual({ [id]: "running" });
+    expect(await host.states()).toEqual({ [id]: "running" });
   });
 
   test("which was running when its host went, and was paused by that, is paused", async () => {
