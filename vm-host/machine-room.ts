@@ -10,6 +10,7 @@ import { run as runProgram } from "./programs.ts";
 import type { Confinement } from "./qemu/confinement.ts";
 import { QEMU, QemuDriver } from "./qemu/driver.ts";
 import { probeAccelerator } from "./qemu/probe.ts";
+import type { Store } from "./snapshots/store.ts";
 import { Templates } from "./templates.ts";
 
 /** The version of QEMU, or null where there is none. */
@@ -25,7 +26,7 @@ export interface RoomOptions {
   cgroups: Cgroups | null;
   version: string;
   /** Where disks lie. */
-  layers: string;
+  store: Store;
   log: Log;
   onTemplate: () => void;
 }
@@ -40,7 +41,7 @@ export interface MachineRoom {
 /** Opens it: possible once there is a kernel to try machines with. */
 export async function openMachineRoom(
   { image }: Ground,
-  { config, run, confinement, cgroups, version, layers, log, onTemplate }: RoomOptions,
+  { config, run, confinement, cgroups, version, store, log, onTemplate }: RoomOptions,
 ): Promise<MachineRoom> {
   const { cacheDir } = config;
   const runDir = join(run.folder, "vms");
@@ -53,8 +54,9 @@ export async function openMachineRoom(
     confinement,
     cgroups,
     runDir,
-    diskDir: layers,
+    diskDir: store.layers,
     ...(config.saveMode && { saveMode: config.saveMode }),
+    onLayers: (below) => store.releaseLayers(below),
     onTemplate: ({ key }, name, place) => templates.holds.hold(key, name, place),
   });
   const folder = join(cacheDir, "templates");

@@ -157,7 +157,7 @@ export class VmService {
       const { run, confinement, cgroups, store, ground: machine } = this.#foundation;
       const version = machine.qemu ?? "";
       const onTemplate = (): void => this.#shelf?.fill();
-      const common = { config: this.#config, log: this.#log, version, layers: store.layers };
+      const common = { config: this.#config, log: this.#log, version, store };
       const options = { ...common, run, confinement, cgroups, onTemplate };
       const room = await openMachineRoom(ground, options);
       this.#opened(ground, room);

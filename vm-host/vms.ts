@@ -113,13 +113,18 @@ export class Vms {
   /** Ends a machine, also one that is on its way. Nothing when there is none. */
   async end(id: string): Promise<void> {
     if (this.#placing.has(id)) this.#cancelled.add(id);
+    await this.#end(id);
+    await this.#asleep?.remove(id);
+    // It was on its way back when it was told to end.
+    await this.#end(id);
+  }
+
+  async #end(id: string): Promise<void> {
     const vm = this.#vms.get(id);
     this.#vms.delete(id);
-    if (vm) {
-      this.#options.onChange();
-      await vm.end(GONE, "the sandbox was released");
-    }
-    await this.#asleep?.remove(id);
+    if (!vm) return;
+    this.#options.onChange();
+    await vm.end(GONE, "the sandbox was released");
   }
 
   /** A machine of a sandbox that runs now. */

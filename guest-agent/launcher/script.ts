@@ -119,8 +119,9 @@ sub entropy {
   say_line($ok ? ('done', $id) : ('failed', $id, 'entropy', $!+0));
 }
 
-# A fork has the connections of the machine it was, and nobody on their other side: who waits in one gets a reset at
-# once. Not those that begin and end in this machine.
+# A machine that was saved has connections with nobody on their other side: who waits in one gets an error at once, no
+# end of file. Not those that begin and end in this machine. A socket in which somebody waits cannot be disconnected by
+# the kernel; it sends its end, which the network answers with a reset.
 sub drop_connections {
   my ($id) = @_;
   my %foreign;
@@ -139,7 +140,7 @@ sub drop_connections {
     next if !$foreign{$inode} || $done{$inode}++;
     my ($owner, $fd) = $path =~ m{/proc/(\d+)/fd/(\d+)};
     my $socket = lent($owner, $fd) or next;
-    connect($socket, pack('S x14', 0));
+    connect($socket, pack('S x14', 0)) or shutdown($socket, 1);
   }
   say_line('done', $id);
 }

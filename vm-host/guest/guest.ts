@@ -41,11 +41,11 @@ export class Guest {
   }
 
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
-  async identify(self: Self, limitMs: number, isFork = false): Promise<IdentityDone> {
+  async identify(self: Self, limitMs: number, isRestored = false): Promise<IdentityDone> {
     this.#generation += 1;
     this.#self = self;
     const made = identityOf(self, this.#generation);
-    const identity: Identity = { ...made, ...(isFork && { dropConnections: true }) };
+    const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
     const late = pause(limitMs, LATE, { ref: false });
     const done = await Promise.race([this.#introduce(identity), late]);
     if (done === LATE) throw new Error("the agent does not answer");

@@ -54,8 +54,8 @@ export function commandOf(options: CommandOptions): string[] {
   return [
     ["-name", name],
     basics(accelerator, spec),
-    machineOf(memory ? ",memory-backend=mem" : ""),
-    memory ? memoryOf(spec.memMb, memory) : [],
+    machineOf(",memory-backend=mem"),
+    memoryOf(spec.memMb, memory),
     ["-kernel", spec.image.vmlinuz, "-initrd", spec.layer.initrd, "-append", KERNEL_LINE],
     diskOf(options.disk),
     network(),
@@ -73,12 +73,13 @@ export function commandOf(options: CommandOptions): string[] {
   ].flat();
 }
 
-function memoryOf(memMb: number, { file, isShared }: { file: string; isShared: boolean }) {
-  const share = isShared ? "on" : "off";
-  return [
-    "-object",
-    `memory-backend-file,id=mem,size=${memMb}M,mem-path=${escape(file)},share=${share}`,
-  ];
+/** By one name wherever it comes from: what one machine saved whole another one loads. */
+function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {
+  const size = `id=mem,size=${memMb}M`;
+  if (!memory) return ["-object", `memory-backend-ram,${size}`];
+  const share = memory.isShared ? "on" : "off";
+  const file = `mem-path=${escape(memory.file)},share=${share}`;
+  return ["-object", `memory-backend-file,${size},${file}`];
 }
 
 function diskOf(file: string): string[] {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Caps, type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
+import { messageOf } from "@svc/host-kit/log.ts";
 import type {
   Accelerator,
   Capability,
@@ -41,6 +42,8 @@ export interface QemuDriverOptions {
   saveMode?: SaveMode;
   /** A machine that needs its template is about to begin, in this folder. */
   onTemplate?: (template: Template, name: string, folder: string) => Promise<void>;
+  /** A machine has ended: these layers, below its own, are no longer needed by it. */
+  onLayers?: (layers: string[]) => Promise<void>;
 }
 
 /** How a machine's memory and disk come to be. */
@@ -216,9 +219,13 @@ export class QemuDriver implements VmDriver {
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
     let groups: string[] = [];
-    const onGone = (): void => {
+    const giveBack = async (): Promise<void> => {
       if (uid !== null) confinement?.release(uid);
-      void removeGroups(groups);
+      await removeGroups(groups);
+    };
+    const onGone = async (machine: QemuMachine): Promise<void> => {
+      this.#machines.delete(machine);
+      await Promise.all([giveBack(), this.#options.onLayers?.(machine.layers.slice(1))]);
     };
     try {
       await mkdir(folder, { mode: 0o700 });
@@ -235,10 +242,9 @@ export class QemuDriver implements VmDriver {
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);
-      void machine.exited.then(() => this.#machines.delete(machine));
       return machine;
     } catch (error) {
-      onGone();
+      await giveBack();
       await rm(folder, { recursive: true, force: true });
       await rm(disk, { force: true });
       throw error;
@@ -292,6 +298,7 @@ async function loaded(machine: QemuMachine, load: () => Promise<void>): Promise<
     return machine;
   } catch (error) {
     await machine.destroy();
-    throw error;
+    const words = await machine.exited;
+    throw new Error(`a saved machine did not load: ${messageOf(error)} ${words}`.trim());
   }
 }

@@ -30,7 +30,7 @@ export interface MachineParts {
   uid: number | null;
   process: QemuProcess;
   /** Gives back what the machine was given: its user, its place. */
-  onGone: () => void;
+  onGone: (machine: QemuMachine) => Promise<void>;
 }
 
 /** A machine in a QEMU process of its own. */
@@ -66,7 +66,7 @@ export class QemuMachine implements Machine {
       for (const socket of Object.values(this.#ports)) socket.destroy();
       await rm(this.folder, { recursive: true, force: true });
       if (!this.#isKept) await this.removeDisk();
-      this.#parts.onGone();
+      await this.#parts.onGone(this);
       return words;
     });
   }

@@ -104,11 +104,10 @@ export class RecordKeeper {
     try {
       const template = isFork ? await this.#promoted(kept, rest) : null;
       machine = template ? await driver.clone(template) : await driver.restore(rest);
-      void machine.exited.then(() => store.releaseLayers(record.layers));
       if (!self.hasNetwork) await machine.setNetwork(false);
       const guest = new Guest(machine, lifeOf(record));
       await machine.cont();
-      await guest.identify(self, ANSWER_MS.fork, isFork);
+      await guest.identify(self, ANSWER_MS.fork, true);
       return { machine, guest };
     } catch (error) {
       await machine?.destroy();
@@ -150,7 +149,7 @@ export class RecordKeeper {
 
   /** Stops a machine, saves it into a folder, and lets a live one go on into a new layer. */
   async #stand(vm: Vm, draft: string, isLive: boolean) {
-    const { driver, store } = this.#parts;
+    const { driver } = this.#parts;
     const { machine } = vm;
     if (isLive && machine.layers.length > MOST_LAYERS) await this.#unlayer(machine);
     const layer = isLive ? await driver.newLayer(machine) : null;
@@ -158,10 +157,7 @@ export class RecordKeeper {
     const stoppedAt = performance.now();
     try {
       await machine.stop();
-      if (layer !== null) {
-        await driver.useLayer(machine, layer);
-        void machine.exited.then(() => store.releaseLayers(layers.slice(0, 1)));
-      }
+      if (layer !== null) await driver.useLayer(machine, layer);
       const { mode, pages } = await driver.save(machine, draft);
       const { spec, template, diskGb } = machine;
       const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft };

@@ -196,7 +196,7 @@ export class VmStates implements Asleep {
   }
 
   async #pause(vm: Vm): Promise<Kept> {
-    const { vms, log } = this.#parts;
+    const { vms, store, log } = this.#parts;
     const keeper = this.#open;
     const startedAt = performance.now();
     // What a record says of its disk must be true even if the machine dies at that moment.
@@ -212,6 +212,8 @@ export class VmStates implements Asleep {
       return kept;
     } catch (error) {
       vm.machine.keepDisk(false);
+      // It may have ended already, with its disk.
+      void vm.machine.exited.then(() => store.releaseLayers(vm.machine.layers));
       throw this.#failed(error, "SnapshotFailed");
     }
   }
