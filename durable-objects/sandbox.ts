@@ -38,6 +38,11 @@ export interface Located {
   org: string;
 }
 
+/** It is paused, of this org, and wants to be resumed by whatever needs it. */
+export interface Asleep {
+  asleep: string;
+}
+
 /** One sandbox or desktop: its state, its timers, and the way to its machine. */
 export class SandboxDO extends DurableObject<Env> {
   readonly #store = new SandboxStore(this.ctx.storage);
@@ -141,15 +146,18 @@ export class SandboxDO extends DurableObject<Env> {
   }
 
   /** Where its machine is, for a request that the Worker itself takes there. It counts as use. */
-  locate(): Located | Refusal {
+  async locate(): Promise<Located | Asleep | Refusal> {
+    // What comes while it is being paused finds it paused.
+    await this.#lane.settled();
     const sandbox = this.#used();
+    if (sandbox?.state.status === "paused" && sandbox.autoResume) return { asleep: sandbox.org };
     const refused = notRunning(sandbox);
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     return { url: sandbox.place.url, org: sandbox.org };
   }
 
   /** The same for a preview. One that is refused is no use of the sandbox, and learns nothing of it. */
-  visit(port: number, hasToken: boolean): Located | Refusal {
+  async visit(port: number, hasToken: boolean): Promise<Located | Asleep | Refusal> {
     const sandbox = this.#apply({ type: "tick" });
     if (!sandbox || isOver(sandbox)) return noSandbox();
     if (hasToken || sandbox.publicPorts?.includes(port)) return this.locate();

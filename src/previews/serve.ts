@@ -1,9 +1,9 @@
-import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
 import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
 import { previewDomain } from "../env.ts";
-import { reach } from "../objects.ts";
+import { findMachine } from "../machine.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
@@ -22,9 +22,9 @@ export async function servePreview(request: Request, env: Env): Promise<Response
   const startedAt = Date.now();
   const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
   const { status } = response;
-  const level = status === 500 ? "error" : "info";
   const ms = Date.now() - startedAt;
-  console.log(JSON.stringify({ level, event: "preview", method: request.method, status, ms }));
+  const entry = { level: "info", event: "preview", method: request.method, status, ms };
+  console.log(JSON.stringify(entry));
   return response;
 }
 
@@ -44,11 +44,7 @@ async function answer(request: Request, env: Env): Promise<Response> {
   const claims = shown && (await claimsFor(env, shown, host));
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
-  const place = await reach(() => env.SANDBOXES.getByName(id).visit(host.port, claims !== null));
-  if (isRefusal(place)) {
-    const { code, message, context } = place.refused;
-    throw new ApiError(code, message, context);
-  }
+  const place = await findMachine(env, id, (object) => object.visit(host.port, claims !== null));
   const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
   return forward(request, env, { ...place, id, port: host.port }, cookie);
 }
