@@ -4,7 +4,14 @@ import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import { app } from "../../../src/app.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { clearFleet, newSandbox, newVmHost, vmOf } from "../../support/worker-vm-host.ts";
+import {
+  anotherVmHost,
+  clearFleet,
+  newSandbox,
+  newVmHost,
+  VmHost,
+  vmOf,
+} from "../../support/worker-vm-host.ts";
 
 async function running(body: object = {}, vms = 1) {
   const host = await newVmHost();
@@ -231,16 +238,19 @@ test("an idle window that is over pauses the sandbox", async () => {
 });
 
 describe("a paused sandbox whose host begins anew", () => {
-  test("is held by the next start, and resumed there", async () => {
+  test("is held by the next start, and resumed there, wherever that listens", async () => {
     const { host, id, post, state, stub } = await paused();
     await host.beat();
-    const second = "another-start-of-it";
-    expect((await host.beat({ bootId: second })).end).toEqual([]);
+    const { url } = await anotherVmHost();
+    const next = new VmHost(host.hostId, url);
+    const vms = [vmOf(id, { state: "paused" })];
+    expect((await next.beat({ vms })).end).toEqual([]);
     await evictDurableObject(stub);
     expect(await state()).toBe("paused");
-    expect((await host.beat({ bootId: second })).end).toEqual([]);
+    expect((await next.beat({ vms })).end).toEqual([]);
     expect((await post("resume")).status).toBe(200);
-    expect(await host.states()).toEqual({ [id]: "running" });
+    expect(await next.states()).toEqual({ [id]: "running" });
+    expect(await host.calls("POST", "resume")).toEqual([]);
   });
 
   test("which was running when its host went, and was paused by that, is paused", async () => {
