@@ -229,6 +229,48 @@ describe("exec on a paused sandbox", () => {
   });
 });
 
+describe("a file transfer and a control socket on a paused sandbox", () => {
+  const upload = async (path: string, key: string) => {
+    const minted = await call(`${path}/files/upload-url?path=/x`, { bearer: key });
+    const { url } = await minted.json<{ url: string }>();
+    return call(url, { method: "PUT", body: "bytes" });
+  };
+  const control = (id: string) =>
+    call(`/control/${id}`, {
+      headers: { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
+    });
+
+  test("are 409 and wake nothing", async () => {
+    const { id, key, path, state } = await paused();
+    expect((await upload(path, key)).status).toBe(409);
+    expect((await control(id)).status).toBe(409);
+    expect(await state()).toBe("paused");
+  });
+
+  test("with autoResume resume it first", async () => {
+    const { id, key, path, post, state } = await paused({ lifecycle: { autoResume: true } });
+    expect((await upload(path, key)).status).toBe(200);
+    expect(await state()).toBe("running");
+    await post("pause");
+    const response = await control(id);
+    expect(response.status).toBe(101);
+    response.webSocket?.accept();
+    response.webSocket?.close();
+    expect(await state()).toBe("running");
+  });
+
+  test("with autoResume are refused as a resume is", async () => {
+    const { id, key, path } = await paused({ lifecycle: { autoResume: true } });
+    await newSandbox(key);
+    const refused = await upload(path, key);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      429,
+      { code: "ConcurrencyLimitExceeded" },
+    ]);
+    expect((await control(id)).status).toBe(429);
+  });
+});
+
 test("an idle window that is over pauses the sandbox", async () => {
   const { host, id, orgId, state, post } = await running({ timeoutMs: 1000 });
   await vi.waitFor(async () => expect(await host.states()).toEqual({ [id]: "paused" }), 10_000);
