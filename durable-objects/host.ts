@@ -114,7 +114,8 @@ export class HostDO extends DurableObject<Env> {
     await this.#settle();
     const placed = this.#placed();
     await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
-    const source = { hostId, bootId: beat.bootId, heardAt: before?.seenAt ?? host.seenAt };
+    const { bootId, url } = beat;
+    const source = { hostId, bootId, url, heardAt: before?.seenAt ?? host.seenAt };
     return { end: await this.#reconcileAll(source, beat, placed), pollMs };
   }
 
@@ -221,8 +222,9 @@ export class HostDO extends DurableObject<Env> {
   }
 }
 
-/** Which start of which host speaks, and when the host was heard before. */
+/** Which start of which host speaks, where it is reached, and when the host was heard before. */
 export interface Heard extends HostSource {
+  url: string;
   heardAt: number;
 }
 

@@ -36,9 +36,9 @@ export function meaningOf(
 
 /** A paused machine outlives its host's process: the next start of the host holds it now. */
 function adopted({ place }: StoredSandbox, beat: Beat, vm: VmReport): News | null {
-  const { hostId, bootId, seq, heardAt } = beat;
+  const { hostId, url, bootId, seq, heardAt } = beat;
   if (place?.hostId !== hostId || vm.state !== "paused") return null;
-  const moved = { ...place, bootId, seq };
+  const moved = { hostId, url, bootId, seq };
   return { events: [{ type: "paused", at: heardAt }], facts: { place: moved } };
 }
 

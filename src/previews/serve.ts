@@ -1,9 +1,9 @@
-import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
 import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
 import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
 import { previewDomain } from "../env.ts";
-import { findMachine } from "../machine.ts";
+import { askAwake } from "../routes/sandboxes/wake.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
@@ -21,10 +21,10 @@ const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/
 export async function servePreview(request: Request, env: Env): Promise<Response> {
   const startedAt = Date.now();
   const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
+  // Whatever its status: it is the guest's.
+  const entry = { level: "info", event: "preview", method: request.method };
   const { status } = response;
-  const ms = Date.now() - startedAt;
-  const entry = { level: "info", event: "preview", method: request.method, status, ms };
-  console.log(JSON.stringify(entry));
+  console.log(JSON.stringify({ ...entry, status, ms: Date.now() - startedAt }));
   return response;
 }
 
@@ -44,7 +44,13 @@ async function answer(request: Request, env: Env): Promise<Response> {
   const claims = shown && (await claimsFor(env, shown, host));
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
-  const place = await findMachine(env, id, (object) => object.visit(host.port, claims !== null));
+  const place = await askAwake(env, id, async (sandbox) =>
+    sandbox.visit(host.port, claims !== null),
+  );
+  if (isRefusal(place)) {
+    const { code, message, context } = place.refused;
+    throw new ApiError(code, message, context);
+  }
   const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
   return forward(request, env, { ...place, id, port: host.port }, cookie);
 }

@@ -1,11 +1,11 @@
-import { ERRORS, isApiError } from "@svc/contract/errors.ts";
+import { ERRORS, isApiError, isRefusal } from "@svc/contract/errors.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
 import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
 import { refuse, relay } from "../../durable-objects/relay.ts";
 import type { SandboxDO } from "../../durable-objects/sandbox.ts";
 import type { AppContext, AppEnv } from "../context.ts";
-import { findMachine } from "../machine.ts";
+import { askAwake } from "../routes/sandboxes/wake.ts";
 
 /**
  * `/control/:id` and `/stream/:id`: the signed id in the URL is the capability; a bearer changes
@@ -33,15 +33,21 @@ function upgrade(open: Open): (c: AppContext) => Promise<Response> {
     try {
       return await open(c, id, c.env.SANDBOXES.getByName(id));
     } catch (error) {
-      if (!isApiError(error)) return refuse(502, "A part of the service is restarting. Try again.");
-      return new Response(`${error.message}\n`, { status: ERRORS[error.code].status });
+      // What stands against resuming it, in its own words.
+      if (isApiError(error) && error.code !== "ObjectUnavailable")
+        return new Response(`${error.message}\n`, { status: ERRORS[error.code].status });
+      return refuse(502, "A part of the service is restarting. Try again.");
     }
   };
 }
 
 /** The object says where the machine is; the socket itself passes the Worker alone. */
 async function control(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
-  const place = await findMachine(c.env, id, () => sandbox.locate());
+  const place = await askAwake(c.env, id, async () => sandbox.locate());
+  if (isRefusal(place)) {
+    const { status } = ERRORS[place.refused.code];
+    return new Response(`${place.refused.message}\n`, { status });
+  }
   const bearer = await hostBearer(c.env, { org: place.org, id });
   return relay(c.req.raw, hostUrl(place.url, "vms", id, "control"), bearer, "sandbox's machine");
 }

@@ -22,7 +22,7 @@ export const execInSandbox: Handler = async (c) => {
     sandbox.ask((object) => object.fetch("http://sandbox/exec", { method: "POST", body }));
   const answer = await send();
   if (!answer.headers.has(ASLEEP)) return new Response(answer.body, answer);
-  await wake(c.env, sandbox, c.get("caller"));
+  await wake(c.env, sandbox.id, c.get("caller"));
   const again = await send();
   return new Response(again.body, again);
 };

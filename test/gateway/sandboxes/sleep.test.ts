@@ -4,7 +4,14 @@ import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import { app } from "../../../src/app.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { clearFleet, newSandbox, newVmHost, vmOf } from "../../support/worker-vm-host.ts";
+import {
+  anotherVmHost,
+  clearFleet,
+  newSandbox,
+  newVmHost,
+  VmHost,
+  vmOf,
+} from "../../support/worker-vm-host.ts";
 
 async function running(body: object = {}, vms = 1) {
   const host = await newVmHost();
@@ -222,6 +229,48 @@ describe("exec on a paused sandbox", () => {
   });
 });
 
+describe("a file transfer and a control socket on a paused sandbox", () => {
+  const upload = async (path: string, key: string) => {
+    const minted = await call(`${path}/files/upload-url?path=/x`, { bearer: key });
+    const { url } = await minted.json<{ url: string }>();
+    return call(url, { method: "PUT", body: "bytes" });
+  };
+  const control = (id: string) =>
+    call(`/control/${id}`, {
+      headers: { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" },
+    });
+
+  test("are 409 and wake nothing", async () => {
+    const { id, key, path, state } = await paused();
+    expect((await upload(path, key)).status).toBe(409);
+    expect((await control(id)).status).toBe(409);
+    expect(await state()).toBe("paused");
+  });
+
+  test("with autoResume resume it first", async () => {
+    const { id, key, path, post, state } = await paused({ lifecycle: { autoResume: true } });
+    expect((await upload(path, key)).status).toBe(200);
+    expect(await state()).toBe("running");
+    await post("pause");
+    const response = await control(id);
+    expect(response.status).toBe(101);
+    response.webSocket?.accept();
+    response.webSocket?.close();
+    expect(await state()).toBe("running");
+  });
+
+  test("with autoResume are refused as a resume is", async () => {
+    const { id, key, path } = await paused({ lifecycle: { autoResume: true } });
+    await newSandbox(key);
+    const refused = await upload(path, key);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      429,
+      { code: "ConcurrencyLimitExceeded" },
+    ]);
+    expect((await control(id)).status).toBe(429);
+  });
+});
+
 test("an idle window that is over pauses the sandbox", async () => {
   const { host, id, orgId, state, post } = await running({ timeoutMs: 1000 });
   await vi.waitFor(async () => expect(await host.states()).toEqual({ [id]: "paused" }), 10_000);
@@ -231,16 +280,19 @@ test("an idle window that is over pauses the sandbox", async () => {
 });
 
 describe("a paused sandbox whose host begins anew", () => {
-  test("is held by the next start, and resumed there", async () => {
+  test("is held by the next start, and resumed there, wherever that listens", async () => {
     const { host, id, post, state, stub } = await paused();
     await host.beat();
-    const second = "another-start-of-it";
-    expect((await host.beat({ bootId: second })).end).toEqual([]);
+    const { url } = await anotherVmHost();
+    const next = new VmHost(host.hostId, url);
+    const vms = [vmOf(id, { state: "paused" })];
+    expect((await next.beat({ vms })).end).toEqual([]);
     await evictDurableObject(stub);
     expect(await state()).toBe("paused");
-    expect((await host.beat({ bootId: second })).end).toEqual([]);
+    expect((await next.beat({ vms })).end).toEqual([]);
     expect((await post("resume")).status).toBe(200);
-    expect(await host.states()).toEqual({ [id]: "running" });
+    expect(await next.states()).toEqual({ [id]: "running" });
+    expect(await host.calls("POST", "resume")).toEqual([]);
   });
 
   test("which was running when its host went, and was paused by that, is paused", async () => {
