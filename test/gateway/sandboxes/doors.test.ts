@@ -50,7 +50,7 @@ describe.each(NAMES)("%s of a paused sandbox", (name) => {
 
   test("with autoResume resumes it first, and many at once do so but once", async () => {
     const { doors, state, host } = await paused({ autoResume: true });
-    const answers = await Promise.all(Array.from({ length: 5 }, () => doors[name]?.()));
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => doors[name]?.()));
     for (const answer of answers) answer?.webSocket?.accept();
     expect(answers.map((answer) => answer?.status)).toEqual(Array(5).fill(GOOD[name]));
     for (const answer of answers) answer?.webSocket?.close();
