@@ -36,7 +36,7 @@ export class SandboxStore {
     if (!before) return null;
     const state = step(before.state, event, now);
     if (state === before.state) return { sandbox: before, fresh: [] };
-    const { expiresAt = before.listedExpiresAt } = "expiresAt" in state ? state : {};
+    const expiresAt = state.status === "running" ? state.expiresAt : before.listedExpiresAt;
     const isListed = Math.abs(expiresAt - before.listedExpiresAt) < LIMITS.listedExpiryMs;
     const isNew = before.state.status === "starting" && state.status === "running";
     const fresh = duties(before.state, state);

@@ -201,7 +201,7 @@ describe("a create that fails", () => {
   test("writes nothing of its own", async () => {
     await clearFleet();
     const pool = await newPool();
-    await pool.steer({ put: "wire" });
+    await pool.steer({ put: "answer", status: "428" });
     const { key, orgId } = await newOrg("free", { browsers: 1 });
     expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(428);
     const page = await env.ORGS.getByName(orgId).sessions({ limit: 9, cursor: null, status: null });

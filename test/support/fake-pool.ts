@@ -44,7 +44,10 @@ export class FakePool {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       void this.#upgrade(request, socket, head);
     });
