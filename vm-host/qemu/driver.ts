@@ -16,7 +16,7 @@ import type {
 } from "../driver.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
-import { type Below, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
+import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
 import { QemuMachine } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
@@ -282,13 +282,6 @@ const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 function ours(machine: Machine): QemuMachine {
   if (machine instanceof QemuMachine) return machine;
   throw new Error("not a machine of this driver");
-}
-
-/** What lies below all layers that a machine has made. */
-function belowAll(spec: MachineSpec, template: Template | null): Below {
-  return template
-    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
-    : { file: spec.image.disk, format: "raw" };
 }
 
 /** Fills a new machine; one that does not take it is ended. */
