@@ -3,7 +3,7 @@ import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { median, summaryText } from "../report/stats.ts";
 import { VmHost } from "./host.ts";
-import { cpuMsOf, machinesOf } from "./idle.ts";
+import { cpuMs, machinesOf } from "./idle.ts";
 
 const DEFAULT_N = 10;
 const AT_ONCE = 4;
@@ -87,9 +87,9 @@ class Contestant {
   async parked({ name }: typeof LITTLE): Promise<number> {
     await this.#act(name, "park");
     const [pid = 0] = machinesOf(this.#host.program.pid);
-    const before = await cpuMsOf(pid);
+    const before = cpuMs(pid);
     await new Promise((resolve) => setTimeout(resolve, PARKED_MS));
-    return (100 * ((await cpuMsOf(pid)) - before)) / PARKED_MS;
+    return (100 * (cpuMs(pid) - before)) / PARKED_MS;
   }
 
   async #fork(id: string, snapshotId: string): Promise<void> {
@@ -101,7 +101,12 @@ class Contestant {
   }
 
   #act(id: string, act: string, body = {}): Promise<Uint8Array> {
-    return this.#host.call("POST", `/vms/${encodeURIComponent(id)}/${act}`, id, JSON.stringify(body));
+    return this.#host.call(
+      "POST",
+      `/vms/${encodeURIComponent(id)}/${act}`,
+      id,
+      JSON.stringify(body),
+    );
   }
 
   async #time(what: string, work: () => Promise<unknown>): Promise<void> {

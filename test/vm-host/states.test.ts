@@ -159,6 +159,19 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await Promise.all(["copy", "quiet"].map((id) => rig.delete(id)));
   });
 
+  test("hardened stays hardened, and a hardened fork of an open machine is it from its first moment", async () => {
+    const carrier = (id: string) => rig.sh(id, "cat /sys/class/net/eth0/carrier");
+    await rig.place("hard", { isolation: "hardened" });
+    await pause(rig, "hard");
+    expect((await resume(rig, "hard")).isolation).toBe("hardened");
+    await rig.place("open");
+    await snapshot(rig, "open", "snap_open");
+    const source = { type: "snapshot", id: "snap_open", recordPath: "" } as const;
+    await rig.place("shut", { source, isolation: "hardened" });
+    expect([await carrier("hard"), await carrier("shut")]).toEqual(["0", "0"]);
+    await Promise.all(["hard", "open", "shut"].map((id) => rig.delete(id)));
+  });
+
   test("many snapshots of one machine do not make its disk slower for ever", async () => {
     await rig.place("chain");
     for (let round = 0; round < 11; round += 1) {

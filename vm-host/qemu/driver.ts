@@ -219,13 +219,14 @@ export class QemuDriver implements VmDriver {
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
     let groups: string[] = [];
-    const giveBack = async (): Promise<void> => {
+    const giveBack = (): void => {
       if (uid !== null) confinement?.release(uid);
-      await removeGroups(groups);
+      void removeGroups(groups);
     };
     const onGone = async (machine: QemuMachine): Promise<void> => {
       this.#machines.delete(machine);
-      await Promise.all([giveBack(), this.#options.onLayers?.(machine.layers.slice(1))]);
+      giveBack();
+      await this.#options.onLayers?.(machine.layers.slice(1));
     };
     try {
       await mkdir(folder, { mode: 0o700 });
@@ -244,7 +245,7 @@ export class QemuDriver implements VmDriver {
       this.#machines.add(machine);
       return machine;
     } catch (error) {
-      await giveBack();
+      giveBack();
       await rm(folder, { recursive: true, force: true });
       await rm(disk, { force: true });
       throw error;
