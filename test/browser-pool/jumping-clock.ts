@@ -6,3 +6,5 @@ process.on("message", (message) => {
   if (typeof message === "number") offset = message;
 });
 await import("../../browser-pool/main.ts");
+
+export {};
