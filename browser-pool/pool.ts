@@ -22,6 +22,8 @@ export interface PoolOptions {
   fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
   /** Something changed that the gateway shall know. */
   onChange: () => void;
+  /** A session has ended that the gateway takes for alive. */
+  onLoss: () => void;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
@@ -159,12 +161,12 @@ export class Pool {
     if (!session) return;
     this.#sessions.delete(id);
     session.end(reason);
+    this.#options.log.info({ slot: session.slot.number, reason }, "a session ended");
     if (isOwn(reason)) {
       this.#ended.set(id, session.report(reason));
       this.#refuse(id);
-    }
-    this.#options.log.info({ slot: session.slot.number, reason }, "a session ended");
-    this.#options.onChange();
+      this.#options.onLoss();
+    } else this.#options.onChange();
     void this.#options.shelf.retire(session.slot);
   }
 

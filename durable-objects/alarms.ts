@@ -11,5 +11,6 @@ export async function arm(
   const armed = await storage.getAlarm();
   if (armed === next) return;
   if (next === null) await storage.deleteAlarm();
-  else await storage.setAlarm(next);
+  // One that rings too early sets itself again: cheaper than a write for each time that has moved on.
+  else if (armed === null || armed > next) await storage.setAlarm(next);
 }

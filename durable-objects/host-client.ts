@@ -126,7 +126,13 @@ export async function drainHost(env: Env, base: string): Promise<boolean> {
   });
 }
 
-async function call(env: Env, url: URL, subject: Subject, init: RequestInit): Promise<Response> {
+/** Calls a host with the bearer of a session or VM. */
+export async function call(
+  env: Env,
+  url: URL,
+  subject: Subject,
+  init: RequestInit,
+): Promise<Response> {
   const headers = {
     authorization: `Bearer ${await hostBearer(env, subject)}`,
     "content-type": "application/json",

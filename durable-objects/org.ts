@@ -1,19 +1,27 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
+import {
+  OrgSandboxes,
+  type SandboxClaim,
+  type SandboxPage,
+  type SandboxQuery,
+} from "./org-sandboxes.ts";
+import type { SandboxView } from "./sandbox-view.ts";
 
-/** What a session or VM asks of its org before it takes a slot anywhere. */
+/** What a session asks of its org before it takes a slot anywhere. Sandboxes: org-sandboxes.ts. */
 export interface Claim {
   id: string;
-  /** Which cap it counts against. */
-  kind: "browser" | "vm";
+  kind: "browser";
   cap: number;
   browserKind: BrowserKind;
   createdAt: number;
   expiresAt: number;
-  /** A claim not confirmed by then is void. */
+  /** A claim not kept by then is void. */
   lapsesAt: number;
 }
+/** The claim of a session that has its slot. */
+export type Kept = Omit<Claim, "cap" | "lapsesAt">;
 export type Reserved = { reserved: true } | { reserved: false; holders: string[] };
 
 /** How a session ended, for the list of its org. */
@@ -52,6 +60,8 @@ interface Row extends Record<string, SqlStorageValue> {
   ended_at: number | null;
 }
 
+const tidyMs = 3_600_000;
+
 const FILTERS = {
   all: "TRUE",
   live: "ended_at IS NULL",
@@ -74,6 +84,9 @@ CREATE INDEX IF NOT EXISTS claims_ended ON claims (ended_at) WHERE ended_at IS N
  */
 export class OrgDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  readonly #sandboxes = new OrgSandboxes(this.#sql);
+  /** When what nobody needs is looked for again. */
+  #tidyAt = 0;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -82,12 +95,9 @@ export class OrgDO extends DurableObject<Env> {
 
   reserve(claim: Claim): Reserved {
     const now = Date.now();
-    this.#sql.exec("DELETE FROM claims WHERE lapses_at < ? AND ended_at IS NULL", now);
-    this.#sql.exec("DELETE FROM claims WHERE ended_at < ?", now - LIMITS.endedListedMs);
-    this.#endOverdue(now);
-    const live = this.#sql
-      .exec<{ id: string }>("SELECT id FROM claims WHERE kind = ? AND ended_at IS NULL", claim.kind)
-      .toArray();
+    if (now >= this.#tidyAt) this.#forgetEnded(now);
+    if (this.#live(claim.kind).length >= claim.cap) this.#endVoid(now);
+    const live = this.#live(claim.kind);
     if (live.length >= claim.cap) {
       return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map(({ id }) => id) };
     }
@@ -104,19 +114,39 @@ export class OrgDO extends DurableObject<Env> {
     return { reserved: true };
   }
 
-  /** The backstop of every other rule: nothing holds a slot long after its deadline. */
-  #endOverdue(now: number): void {
+  #live(kind: Claim["kind"]): { id: string }[] {
+    const sql = "SELECT id FROM claims WHERE kind = ? AND ended_at IS NULL";
+    return this.#sql.exec<{ id: string }>(sql, kind).toArray();
+  }
+
+  #forgetEnded(now: number): void {
+    this.#tidyAt = now + tidyMs;
+    this.#sql.exec("DELETE FROM claims WHERE ended_at < ?", now - LIMITS.endedListedMs);
+    // A list must not name them for ever.
+    this.#endVoid(now);
+  }
+
+  /** The backstop of every other rule: no create that died, and nothing long after its deadline, holds a slot. */
+  #endVoid(now: number): void {
+    this.#sql.exec("DELETE FROM claims WHERE lapses_at < ? AND ended_at IS NULL", now);
     this.#sql.exec(
       `UPDATE claims SET status = 'expired', close_reason = 'expired', ended_at = expires_at
-       WHERE ended_at IS NULL AND lapses_at IS NULL AND expires_at < ?`,
+       WHERE ended_at IS NULL AND expires_at < ?`,
       now - LIMITS.overdueMs,
     );
   }
 
-  /** Keeps a reservation for the life of its session; false when it has lapsed meanwhile. */
-  confirm(id: string): boolean {
-    const sql = "UPDATE claims SET lapses_at = NULL WHERE id = ? AND ended_at IS NULL";
-    return this.#sql.exec(sql, id).rowsWritten > 0;
+  /** Keeps the reservation of a session that lives, also one that has lapsed: what lives holds a slot. */
+  keep({ id, kind, browserKind, createdAt, expiresAt }: Kept): void {
+    this.#sql.exec(
+      `INSERT INTO claims (id, kind, browser_kind, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET lapses_at = NULL`,
+      id,
+      kind,
+      browserKind,
+      createdAt,
+      expiresAt,
+    );
   }
 
   /** Frees the reservation of a session that ended. */
@@ -136,15 +166,34 @@ export class OrgDO extends DurableObject<Env> {
     this.#sql.exec("DELETE FROM claims WHERE id = ? AND ended_at IS NULL", id);
   }
 
+  reserveSandbox(claim: SandboxClaim): Reserved {
+    return this.#sandboxes.reserve(claim);
+  }
+
+  /** Writes how a sandbox stands; false when its claim has lapsed, or it is gone already. */
+  noteSandbox(view: SandboxView): boolean {
+    return this.#sandboxes.note(view);
+  }
+
+  dropSandbox(id: string): void {
+    this.#sandboxes.drop(id);
+  }
+
+  sandboxes(query: SandboxQuery): SandboxPage {
+    return this.#sandboxes.page(query);
+  }
+
   /** Sessions, newest first. A cursor this object never gave is the first page. */
   sessions({ limit, cursor, status }: PageRequest): SessionPage {
     const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
     const rows = this.#sql
       .exec<Row>(
         `SELECT * FROM claims WHERE kind = 'browser' AND (?1 IS NULL OR n < ?1)
+         AND (lapses_at IS NULL OR lapses_at >= ?3)
          AND ${FILTERS[status ?? "all"]} ORDER BY n DESC LIMIT ?2`,
         before,
         limit + 1,
+        Date.now(),
       )
       .toArray();
     const page = rows.slice(0, limit);

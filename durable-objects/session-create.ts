@@ -39,8 +39,9 @@ export interface SessionDesk {
 }
 
 /**
- * Reserve, find a slot, confirm; and on any failure undo what was done. A create that dies half way
- * (the object evicted) is undone by the `giveUp` timer and the host's next heartbeat.
+ * Reserve and find a slot; and on any failure undo what was done. Nothing is written before the session is:
+ * of a create that dies half way (the object evicted) the claim lapses, and the host's next heartbeat ends the
+ * slot. A session that is keeps its claim a moment later, as one of its duties.
  */
 export async function createSession(
   env: Env,
@@ -48,21 +49,16 @@ export async function createSession(
   desk: SessionDesk,
 ): Promise<CreateAnswer | Refusal> {
   const expiresAt = order.createdAt + order.lifetimeMs;
-  // Asked before the first write: a call leaves an object only once its writes so far are on disk. Dying
-  // between the two is harmless, an unconfirmed claim lapses.
-  const reserving = reserve(env, order, expiresAt);
   begin(desk, order, expiresAt);
-  const refused = await reserving;
+  const refused = await reserve(env, order, expiresAt);
   if (refused) return refused;
-  // Confirmed while a slot is looked for; a create that fails, or dies, drops the claim again.
-  const confirming = confirm(env, order);
   const placement = await findSlot(env, {
     ...order,
     expiresAt,
     deadline: Date.now() + order.acquireMs,
     isWanted: () => desk.read()?.state.status === "creating",
   });
-  if (placement.type === "placed") return conclude(desk, order, placement.place, confirming);
+  if (placement.type === "placed") return conclude(desk, order, placement.place);
   return giveUp(placement);
 }
 
@@ -84,7 +80,7 @@ async function reserve(
   expiresAt: number,
 ): Promise<Refusal | null> {
   const { id, org, plan, cap, createdAt, kind: browserKind } = order;
-  const lapsesAt = giveUpAt(order);
+  const lapsesAt = giveUpAt(order) + LIMITS.unkeptMs;
   const claim = { id, kind: "browser", cap, browserKind, createdAt, expiresAt, lapsesAt } as const;
   let answer: Reserved;
   try {
@@ -99,28 +95,16 @@ async function reserve(
   return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "browser", holders });
 }
 
-/** Whether the claim is kept; null when the org's object did not say. */
-async function confirm(env: Env, { id, org }: CreateSessionOrder): Promise<boolean | null> {
-  const asked = env.ORGS.getByName(org).confirm(id);
-  return atMost(LIMITS.objectCallMs, asked).catch(() => null);
-}
-
-async function conclude(
+function conclude(
   desk: SessionDesk,
   order: CreateSessionOrder,
   place: Place,
-  confirming: Promise<boolean | null>,
-): Promise<CreateAnswer | Refusal> {
+): CreateAnswer | Refusal {
   const { leaseIdleMs } = order;
   const expiresAt = order.createdAt + order.lifetimeMs;
-  const confirmed = await confirming;
-  const session = confirmed ? desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place) : null;
+  const session = desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place);
   if (session?.state.status === "active") return { created: { expiresAt } };
   desk.giveBack(place);
-  if (confirmed === null) {
-    const text = "The concurrency of the org could not be confirmed. Try again.";
-    return refusal("ConcurrencyCheckUnavailable", text);
-  }
   const hint = "It was released while it was created, or its create took too long.";
   return refusal("AcquireTimeout", "The session is not wanted any more.", { hint });
 }

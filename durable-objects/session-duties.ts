@@ -44,12 +44,14 @@ export async function perform(env: Env, session: StoredSession, duty: Duty): Pro
   }
 }
 
-async function settleReservation(env: Env, { id, org, state }: StoredSession): Promise<void> {
+async function settleReservation(env: Env, session: StoredSession): Promise<void> {
+  const { id, org, state, kind: browserKind, createdAt, expiresAt } = session;
   const object = env.ORGS.getByName(org);
   switch (state.status) {
     case "creating":
-    case "active":
       return;
+    case "active":
+      return object.keep({ id, kind: "browser", browserKind, createdAt, expiresAt });
     case "failed":
       return object.drop(id);
     case "released":

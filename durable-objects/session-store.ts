@@ -6,23 +6,37 @@ import { duties, type Duty, type SessionEvent, step, timers } from "./states/ses
 
 const KEY = "session";
 const retryMs = 5000;
-/** What a new session owes can wait until its client has its first page. */
+/** What a change owes can wait until its customer has gone on: at its beginning, to the first page. */
 const settleMs = 1000;
 
 /** The one record of a session, its transitions and its alarm. All of it is synchronous but the alarm. */
 export class SessionStore {
   readonly #storage: DurableObjectStorage;
+  /**
+   * A session that is being created, or never was. In memory alone: should the object die, so has the create,
+   * its claim lapses, and a host that holds it is told to end it.
+   */
+  #unborn: StoredSession | null = null;
+  /** Duties done since the last change. Written when none is left; done again should the object die before. */
+  readonly #done = new Set<Duty>();
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
 
   load(): StoredSession | null {
-    return this.#storage.kv.get<StoredSession>(KEY) ?? null;
+    return this.#unborn ?? this.#storage.kv.get<StoredSession>(KEY) ?? null;
   }
 
   save(session: StoredSession): void {
-    this.#storage.kv.put(KEY, session);
+    const isUnborn = session.state.status === "creating" || session.state.status === "failed";
+    this.#unborn = isUnborn ? session : null;
+    if (!isUnborn) this.#storage.kv.put(KEY, session);
+  }
+
+  /** Duties still to be done. */
+  owed(): Duty[] {
+    return this.load()?.owed.filter((duty) => !this.#done.has(duty)) ?? [];
   }
 
   /** Applies an event at a time. Answers the session and what the change obliges to; null = no session. */
@@ -38,11 +52,11 @@ export class SessionStore {
     const lasting = fresh.filter((duty) => duty !== "slot");
     const owed = [...new Set([...before.owed, ...lasting])];
     // In the same write as the change: an object that dies before it does its duty is woken to do it.
-    const patience = state.status === "active" ? settleMs : retryMs;
-    const retryAt = lasting.length > 0 ? now + patience : before.retryAt;
+    const retryAt = lasting.length > 0 ? now + settleMs : before.retryAt;
     const session = { ...before, state, owed, retryAt, place: place ?? before.place };
     const changed = state !== before.state;
     if (changed) this.save(session);
+    for (const duty of fresh) this.#done.delete(duty);
     return { session, fresh, changed };
   }
 
@@ -50,8 +64,9 @@ export class SessionStore {
   done(duty: Duty, seen: StoredSession): void {
     const session = this.load();
     if (!session || session.state.status !== seen.state.status) return;
-    const owed = session.owed.filter((other) => other !== duty);
-    this.save({ ...session, owed, retryAt: owed.length === 0 ? null : session.retryAt });
+    this.#done.add(duty);
+    if (session.owed.length > 0 && this.owed().length === 0)
+      this.save({ ...session, owed: [], retryAt: null });
   }
 
   /** Notes that duties failed: the alarm tries them again. */
@@ -63,7 +78,7 @@ export class SessionStore {
   /** Sets the alarm to the first thing that will happen by itself. */
   async arm(): Promise<void> {
     const session = this.load();
-    if (!session) return;
+    if (!session || this.#unborn) return;
     const retry = session.owed.length > 0 ? session.retryAt : null;
     await arm(this.#storage, { ...timers(session.state), retry, erase: eraseAt(session) });
   }
@@ -76,6 +91,10 @@ export class SessionStore {
 
   /** Forgets the session: one that never was, or one that ended so long ago that no list names it. */
   async erase(): Promise<void> {
+    if (this.#unborn) {
+      this.#unborn = null;
+      return;
+    }
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }

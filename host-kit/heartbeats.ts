@@ -12,6 +12,8 @@ export interface HeartbeatsOptions<Beat extends AnyHeartbeat> {
   hostId: string;
   hostToken: string;
   log: Log;
+  /** How long a change that is not urgent waits for others; unset, not at all. */
+  quietMs?: number;
   /** How the host calls its gateway. */
   call: typeof fetch;
   /** What the host says of itself now, with a seq of its own. */
@@ -21,14 +23,16 @@ export interface HeartbeatsOptions<Beat extends AnyHeartbeat> {
 }
 
 /**
- * Joins the fleet and stays in it: the first beat registers, then one every `pollMs` and one at once on
- * any change. Never two under way, so that they arrive in order; changes meanwhile make one more.
+ * Joins the fleet and stays in it: the first beat registers, then one every `pollMs` and one `quietMs` after
+ * a change, or at once. Never two under way, so that they arrive in order; changes meanwhile make one more.
  */
 export class Heartbeats<Beat extends AnyHeartbeat> {
-  /** When the gateway answered last, or when this began; milliseconds since the epoch. */
-  answeredAt = Date.now();
+  /** When the gateway answered last, or when this began, by performance.now(): nobody sets that clock. */
+  answeredAt = performance.now();
   readonly #options: HeartbeatsOptions<Beat>;
   #isDirty = true;
+  #isUrgent = false;
+  #isQuiet = false;
   #isStopped = false;
   #failures = 0;
   readonly #stopping = new AbortController();
@@ -43,10 +47,21 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
     this.#loop ??= this.#run();
   }
 
-  /** Something changed that the gateway shall know. */
+  /** Something changed that the gateway shall know, soon. */
   touch(): void {
     this.#isDirty = true;
-    // A gateway that is away is not asked more often because something changed here.
+    if (!this.#isQuiet) this.#stir();
+  }
+
+  /** Something changed that the gateway shall know now. */
+  hurry(): void {
+    this.#isDirty = true;
+    this.#isUrgent = true;
+    this.#stir();
+  }
+
+  // A gateway that is away is not asked more often because something changed here.
+  #stir(): void {
     if (this.#failures === 0) this.#wake();
   }
 
@@ -62,9 +77,18 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       this.#isDirty = false;
+      this.#isUrgent = false;
       const pauseMs = await this.#beat();
       if (this.#failures > 0 || !this.#isDirty) await this.#sleep(pauseMs);
+      if (this.#failures === 0 && this.#isDirty && !this.#isUrgent) await this.#beQuiet();
     }
+  }
+
+  /** Lets more changes come, so that one beat tells them all. */
+  async #beQuiet(): Promise<void> {
+    this.#isQuiet = true;
+    await this.#sleep(this.#options.quietMs ?? 0);
+    this.#isQuiet = false;
   }
 
   /** Beats once. Returns when to beat again. */
@@ -99,7 +123,7 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
       throw new Error(`status ${response.status}`);
     }
     const reply = HeartbeatReply.parse(await response.json());
-    this.answeredAt = Date.now();
+    this.answeredAt = performance.now();
     onAnswer(reply, beat);
     return reply;
   }

@@ -11,6 +11,7 @@ const heartbeats = new Heartbeats({
   hostId: "bench-upstream",
   hostToken,
   log: createLog("bench-upstream", "warn"),
+  quietMs: 300,
   call: fetch,
   snapshot: () => pool.beat(),
   onAnswer: ({ end }) => pool.end(end),

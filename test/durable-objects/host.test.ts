@@ -67,7 +67,7 @@ describe("a heartbeat", () => {
     await env.SESSIONS.getByName(id).release();
     await vi.waitFor(async () => {
       expect((await pool.beat({ slots: [slotOf(id)] })).end).toEqual([id]);
-    });
+    }, 10_000);
   });
 
   test("tells of a crash: the session is released and its place is free", async () => {

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { Claim } from "../../durable-objects/org.ts";
+import type { Claim, Kept } from "../../durable-objects/org.ts";
+import { sandboxView } from "../support/worker-vm-host.ts";
 
 let orgs = 0;
 const newOrg = () => env.ORGS.getByName(`org-${(orgs += 1)}`);
@@ -11,10 +12,14 @@ const claim = (id: string, facts: Partial<Claim> = {}): Claim => ({
   cap: 3,
   browserKind: "fast",
   createdAt: 1,
-  expiresAt: 2,
+  expiresAt: Date.now() + 3_600_000,
   lapsesAt: Date.now() + 60_000,
   ...facts,
 });
+const kept = (id: string): Kept => {
+  const { cap: _cap, lapsesAt: _lapsesAt, ...facts } = claim(id);
+  return facts;
+};
 const ending = { status: "released", closeReason: "released", endedAt: Date.now() } as const;
 
 test("for a cap of N exactly N of any number of concurrent claims pass", async () => {
@@ -30,17 +35,38 @@ test("for a cap of N exactly N of any number of concurrent claims pass", async (
 test("browsers and VMs are counted apart", async () => {
   const org = newOrg();
   await org.reserve(claim("b", { cap: 1 }));
-  expect(await org.reserve(claim("v", { kind: "vm", cap: 1 }))).toEqual({ reserved: true });
+  const reserved = await org.reserveSandbox({ view: sandboxView("v"), cap: 1, lapsesAt: 2 ** 42 });
+  expect(reserved).toEqual({ reserved: true });
 });
 
-test("an unconfirmed claim lapses, a confirmed one does not", async () => {
+const listed = async (org: ReturnType<typeof newOrg>) =>
+  (await org.sessions({ limit: 10, cursor: null, status: null })).lines.map(({ id }) => id);
+
+test("a claim lapses, one that is kept does not", async () => {
   const org = newOrg();
   const past = Date.now() - 1;
   await org.reserve(claim("kept", { cap: 2, lapsesAt: past }));
-  expect(await org.confirm("kept")).toBe(true);
+  await org.keep(kept("kept"));
   await org.reserve(claim("lapsed", { cap: 2, lapsesAt: past }));
+  expect(await listed(org)).toEqual(["kept"]);
   expect(await org.reserve(claim("next", { cap: 2 }))).toEqual({ reserved: true });
-  expect(await org.confirm("lapsed")).toBe(false);
+  expect(await listed(org)).toEqual(["next", "kept"]);
+});
+
+test("a session that lives holds a slot though its claim had lapsed; one that ended holds none", async () => {
+  const org = newOrg();
+  await org.reserve(claim("late", { cap: 1, lapsesAt: Date.now() - 1 }));
+  expect(await org.reserve(claim("next", { cap: 1 }))).toEqual({ reserved: true });
+  await org.drop("next");
+  await org.keep(kept("late"));
+  await org.keep(kept("late"));
+  expect(await org.reserve(claim("more", { cap: 1 }))).toEqual({
+    reserved: false,
+    holders: ["late"],
+  });
+  await org.end("late", ending);
+  await org.keep(kept("late"));
+  expect(await org.reserve(claim("more", { cap: 1 }))).toEqual({ reserved: true });
 });
 
 test.each([
@@ -49,7 +75,7 @@ test.each([
 ])("%s frees the claim, and again is harmless", async (_name, free) => {
   const org = newOrg();
   await org.reserve(claim("a", { cap: 1 }));
-  await org.confirm("a");
+  await org.keep(kept("a"));
   await free(org);
   await free(org);
   expect(await org.reserve(claim("b", { cap: 1 }))).toEqual({ reserved: true });

@@ -177,7 +177,7 @@ test.each([released, expired, failed])("%o is terminal", (state) => {
 });
 
 test("duties come with the change and never without one", () => {
-  expect(duties(creating, active)).toEqual(["usage", "host"]);
+  expect(duties(creating, active)).toEqual(["reservation", "usage", "host"]);
   expect(duties(creating, failed)).toEqual(["reservation"]);
   expect(duties(creating, released)).toEqual(["reservation"]);
   for (const ended of [released, expired]) {

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { SessionDO } from "../../durable-objects/session.ts";
@@ -34,7 +35,7 @@ describe("usage", () => {
       expect(await segment(id)).toMatchObject({ org_id: orgId, kind: "browser", ended_at: null });
     }, 10_000);
     await stub.release();
-    await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0));
+    await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0), 10_000);
     expect((await stored(stub))?.owed).toEqual([]);
   });
 
@@ -158,6 +159,20 @@ describe("a create that fails", () => {
     },
   );
 
+  test("because every pool has but a hint for the kind repeats it, and asks none of them", async () => {
+    await clearFleet();
+    const pool = await newPool();
+    const none = { idle: 0, busy: 0, recycling: 0 };
+    const fast = { ...none, idle: 5 };
+    await pool.beat({ kinds: { fast, stealth: { ...none, hint: "Install Xvfb." } } });
+    const { key } = await newOrg();
+    const init = { method: "POST", body: JSON.stringify({ stealth: true }), bearer: key };
+    const response = await call("/sessions", init);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "AcquireTimeout", hint: "Install Xvfb." });
+    expect(await pool.calls()).toEqual([]);
+  });
+
   test("finds the other pool when the first is gone", async () => {
     await clearFleet();
     const pool = await newPool();
@@ -170,7 +185,7 @@ describe("a create that fails", () => {
     expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
   });
 
-  test("half way is undone: the object dies, the place is free once the create is void", async () => {
+  test("half way is undone: the object dies, the place is free once the claim has lapsed", async () => {
     await clearFleet();
     const pool = await newPool();
     await pool.steer({ put: "hang" });
@@ -183,11 +198,31 @@ describe("a create that fails", () => {
     const stub = env.SESSIONS.getByName((await lines())[0]?.id ?? "");
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await create).status).toBe(503);
-    await vi.waitFor(async () => expect(await lines()).toEqual([]), {
-      timeout: 12_000,
-      interval: 250,
+    await pool.steer({ put: "ok" });
+    const again = () => call("/sessions", { method: "POST", bearer: key });
+    expect((await again()).status).toBe(429);
+    const lapsesAt = await runInDurableObject(org, (_object, { storage }) => {
+      const { lapses_at: at } = storage.sql.exec("SELECT lapses_at FROM claims").one();
+      storage.sql.exec("UPDATE claims SET lapses_at = ?", Date.now() - 1);
+      return Number(at);
     });
-  }, 20_000);
+    // The timeout of these tests is 1.5 s.
+    expect(lapsesAt - Date.now()).toBeLessThan(1500 + LIMITS.unconfirmedSlackMs + LIMITS.unkeptMs);
+    expect(await lines()).toEqual([]);
+    expect((await again()).status).toBe(201);
+  });
+
+  test("writes nothing of its own", async () => {
+    await clearFleet();
+    const pool = await newPool();
+    await pool.steer({ put: "answer", status: "428" });
+    const { key, orgId } = await newOrg("free", { browsers: 1 });
+    expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(428);
+    const page = await env.ORGS.getByName(orgId).sessions({ limit: 9, cursor: null, status: null });
+    expect(page.lines).toEqual([]);
+    await pool.steer({ put: "ok" });
+    expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
+  });
 });
 
 test("a release while the create still waits wins: nothing is left of it", async () => {

@@ -36,6 +36,7 @@ beforeEach(async () => {
     hostId: "host-1",
     hostToken: HOST_TOKEN,
     log: createLog("test", "silent"),
+    quietMs: 50,
     call: fetch,
     snapshot,
     onAnswer: (reply) => void ended.push(...reply.end),

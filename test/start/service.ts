@@ -36,7 +36,7 @@ export class Service implements AsyncDisposable {
 
   constructor(env: Record<string, string> = {}, folder = stateDir(), before: string[] = []) {
     this.folder = folder;
-    const [file = "", ...args] = [...before, "npm", "start"];
+    const [file, ...args] = [...before, "npm", "start"];
     this.npm = spawn(file, args, {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],

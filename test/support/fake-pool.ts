@@ -44,7 +44,10 @@ export class FakePool {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       void this.#upgrade(request, socket, head);
     });
@@ -134,13 +137,15 @@ export class FakePool {
   }
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+/** The text of a request's body. */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = "";
   for await (const chunk of request.setEncoding("utf8")) text += chunk;
   return text;
 }
 
-function send(response: ServerResponse, status: number, body: string): void {
+/** Answers JSON, or whatever the text is. */
+export function send(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(body);
 }

@@ -23,9 +23,11 @@ export async function testGateway(
     SVC_SIGNING_SECRET: "signing",
     SVC_ADMIN_TOKEN: "admin",
   };
-  const miniflare = await startGateway({ ...place, bindings: { ...secrets, ...bindings } });
+  const { url, miniflare } = await startGateway({
+    ...place,
+    bindings: { ...secrets, ...bindings },
+  });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
-  const url = await miniflare.ready;
 
   async function post(path: string, body: unknown): Promise<unknown> {
     const headers = { authorization: "Bearer admin" };

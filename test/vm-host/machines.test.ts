@@ -228,10 +228,6 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
   });
 
   test.each([
-    [
-      "snapshots",
-      { source: { type: "snapshot", id: "snap_1", recordPath: "/objects/x" } as const },
-    ],
     ["desktop", { kind: "desktop" as const }],
     ["shared", { isolation: "shared" as const }],
     ["volumes.mount", { volumes: [{ volumeId: "vol_1", path: "/data" }] }],
@@ -242,10 +238,6 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
       code: "HostCapabilityMissing",
       missingCapabilities: [missing],
     });
-  });
-
-  test("pause is a missing capability until it is built", async () => {
-    expect((await rig.call("POST", `${pathOf("one")}/pause`, "one")).status).toBe(409);
   });
 
   test.each([{ cpu: 0 }, { cpu: 9 }, { memMb: 0 }, { diskGb: 21 }, { envs: { A: "\0" } }])(

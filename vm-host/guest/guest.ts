@@ -28,6 +28,7 @@ export class Guest {
   readonly #machine: Machine;
   /** Customers, files, connections. Begins with the machine's identity, by a word that only then is known. */
   #bulk: GuestPort | null = null;
+  #self: Self | null = null;
   #generation: number;
   #word: Uint8Array;
 
@@ -40,9 +41,11 @@ export class Guest {
   }
 
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
-  async identify(self: Self, limitMs: number): Promise<IdentityDone> {
+  async identify(self: Self, limitMs: number, isRestored = false): Promise<IdentityDone> {
     this.#generation += 1;
-    const identity = identityOf(self, this.#generation);
+    this.#self = self;
+    const made = identityOf(self, this.#generation);
+    const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
     const late = pause(limitMs, LATE, { ref: false });
     const done = await Promise.race([this.#introduce(identity), late]);
     if (done === LATE) throw new Error("the agent does not answer");
@@ -62,6 +65,17 @@ export class Guest {
       const underWayMs = Date.now() - nowMs - done.tookMs;
       if (underWayMs < CLOCK_SLACK_MS || tries === CLOCK_TRIES) return done;
     }
+  }
+
+  /** Who it was told to be. */
+  get self(): Self {
+    if (!this.#self) throw new Error("the machine has no identity yet");
+    return this.#self;
+  }
+
+  /** Sets the clock of a machine that stood still. What is asked after this runs after it. */
+  async setClock(): Promise<void> {
+    await this.#control.client.ask("clock.set", { nowMs: Date.now() });
   }
 
   /** What begins the life after this one. */

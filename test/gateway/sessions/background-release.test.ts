@@ -63,5 +63,5 @@ test("a session released while its pool was away frees its slot, and the pool th
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
   await vi.waitFor(async () => {
     expect((await pool.beat({ slots: [slotOf(id)] })).end).toEqual([id]);
-  });
+  }, 10_000);
 });
