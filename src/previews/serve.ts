@@ -11,8 +11,11 @@ import { refusePreview } from "./refusal.ts";
 /** Whether a request is one for a preview: nothing else is served under their domain. */
 export function isPreview(request: Request, env: Env): boolean {
   const domain = previewDomain(env);
-  return domain !== null && new URL(request.url).hostname.endsWith(`.${domain}`);
+  return domain !== null && hostnameOf(request).endsWith(`.${domain}`);
 }
+
+/** A name that ends in a dot is the same name. */
+const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/\.$/, "");
 
 /** A request to a preview's host name: checked, and handed to the server inside as it is. */
 export async function servePreview(request: Request, env: Env): Promise<Response> {
@@ -33,8 +36,7 @@ function refuse(request: Request, error: unknown): Response {
 }
 
 async function answer(request: Request, env: Env): Promise<Response> {
-  const { hostname } = new URL(request.url);
-  const host = parsePreviewHost(hostname, previewDomain(env) ?? "");
+  const host = parsePreviewHost(hostnameOf(request), previewDomain(env) ?? "");
   if (!host) throw noPreview();
   const renamed = formerName(request);
   if (renamed) throw new ApiError("RenamedCredential", renamed);

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
 import { send } from "./fake-pool.ts";
@@ -25,8 +26,11 @@ const REFUSALS: Partial<Record<FakeFilesMode, [number, string]>> = {
   odd: [200, "{}"],
 };
 
-/** Files of a guest, in memory. What is cut on its way is kept as far as it came, under its name and `.cut`. */
-export class FakeFiles {
+/**
+ * Files of a guest, in memory. What is cut on its way is kept as far as it came, under its name and
+ * `.cut`. It says `began` with each upload's first bytes, `done` and `cut` with its path.
+ */
+export class FakeFiles extends EventEmitter<Record<"began" | "done" | "cut", [path: string]>> {
   readonly #files = new Map<string, Buffer>();
 
   sizes(): [string, number][] {
@@ -67,13 +71,17 @@ export class FakeFiles {
   async #write(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts: Buffer[] = [];
     try {
-      for await (const part of request) parts.push(Buffer.from(part));
+      for await (const part of request) {
+        parts.push(Buffer.from(part));
+        if (parts.length === 1) this.emit("began", path);
+      }
     } catch {
       this.#files.set(`${path}.cut`, Buffer.concat(parts));
-      return;
+      return void this.emit("cut", path);
     }
     const bytes = Buffer.concat(parts);
     this.#files.set(path, bytes);
+    this.emit("done", path);
     send(response, 200, JSON.stringify({ ok: true, path, bytes: bytes.length }));
   }
 }

@@ -10,7 +10,8 @@ export const downloadFile: Handler = async (c) => {
   const path = claims.path ?? "";
   const answer = await ask(await fileAtHost(c, claims, path));
   if (answer.status !== 200) throw await hostRefusal(answer, noFile);
-  if (c.req.raw.method === "HEAD") await answer.body?.cancel();
+  const isHead = c.req.raw.method === "HEAD";
+  if (isHead) await answer.body?.cancel();
   const headers = {
     "content-type": "application/octet-stream",
     "content-disposition": attachment(path),
@@ -18,7 +19,7 @@ export const downloadFile: Handler = async (c) => {
     "x-content-type-options": "nosniff",
   };
   // A stream that breaks off breaks this one off: it never looks whole.
-  return new Response(answer.body, { headers });
+  return new Response(isHead ? null : answer.body, { headers });
 };
 
 /** A host answers when it has the first bytes: a file that is not there costs no 200. */
