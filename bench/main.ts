@@ -6,6 +6,7 @@ import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVm } from "./vm/bench.ts";
+import { benchVmStates } from "./vm/states.ts";
 
 const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   browser: benchBrowser,
@@ -13,6 +14,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   gateway: benchGateway,
   burst: benchBurst,
   vm: benchVm,
+  "vm-state": benchVmStates,
   profiles: benchProfiles,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--json FILE]`;

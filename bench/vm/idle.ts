@@ -19,10 +19,7 @@ export async function measureIdle(host: VmHost): Promise<Idle> {
   const ids = Array.from({ length: CLONES }, (_, index) => `idle-${index}`);
   for (const id of ids) await host.firstExec(id);
   await pause(REST_MS);
-  const machines = treeOf(host.program.pid).filter(({ command }) =>
-    command.startsWith("qemu-system"),
-  );
-  const pids = machines.map(({ pid }) => pid);
+  const pids = machinesOf(host.program.pid);
   const before = pids.map(cpuMs);
   await pause(WATCH_MS);
   const cpuPct = pids.map((pid, at) => (100 * (cpuMs(pid) - (before[at] ?? 0))) / WATCH_MS);
@@ -31,7 +28,14 @@ export async function measureIdle(host: VmHost): Promise<Idle> {
   return { pssMib, cpuPct };
 }
 
-function cpuMs(pid: number): number {
+/** Pids of the machines of a host. */
+export function machinesOf(host: number): number[] {
+  const machines = treeOf(host).filter(({ command }) => command.startsWith("qemu-system"));
+  return machines.map(({ pid }) => pid);
+}
+
+/** What a process has had of processors so far. */
+export function cpuMs(pid: number): number {
   const stat = readProc(pid, "stat");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;

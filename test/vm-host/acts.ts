@@ -1,7 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { SnapshotTaken, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
-import { expect } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { below } from "../browser-pool/processes.ts";
 import { type Rig, pathOf } from "./rig.ts";
@@ -9,22 +8,26 @@ import { type Rig, pathOf } from "./rig.ts";
 export const post = (rig: Rig, id: string, act: string, body: object = {}): Promise<Response> =>
   rig.call("POST", `${pathOf(id)}/${act}`, id, body);
 
+/** The body of an answer that is as it should be; else it is the fault's text. */
+export async function bodyOf(response: Response, status: number): Promise<unknown> {
+  const text = await response.text();
+  if (response.status !== status) throw new Error(`${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
 export async function pause(rig: Rig, id: string): Promise<VmPaused> {
   const response = await post(rig, id, "pause");
-  expect(response.status).toBe(200);
-  return VmPaused.parse(await response.json());
+  return VmPaused.parse(await bodyOf(response, 200));
 }
 
 export async function resume(rig: Rig, id: string): Promise<VmResumed> {
   const response = await post(rig, id, "resume");
-  expect([response.status, await response.clone().text()]).toEqual([200, expect.any(String)]);
-  return VmResumed.parse(await response.json());
+  return VmResumed.parse(await bodyOf(response, 200));
 }
 
 export async function snapshot(rig: Rig, id: string, snapshotId: string): Promise<SnapshotTaken> {
   const response = await post(rig, id, "snapshot", { snapshotId });
-  expect([response.status, await response.clone().text()]).toEqual([201, expect.any(String)]);
-  return SnapshotTaken.parse(await response.json());
+  return SnapshotTaken.parse(await bodyOf(response, 201));
 }
 
 export function fork(rig: Rig, id: string, snapshotId: string) {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fork, kept, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { bodyOf, fork, kept, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
 
@@ -105,13 +105,16 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     for (const id of ids)
       expect(await rig.sh(id, "cat /root/f /dev/shm/f; echo $COLOUR")).toBe("kept\nshared\nblue");
     expect(await rig.sh("parent", "cat /root/f")).toBe("later");
-    await Promise.all(ids.map((id) => rig.delete(id)));
+    await Promise.all(["parent", ...ids].map((id) => rig.delete(id)));
   });
 
   test("a fork that was forked often goes on when its snapshot is gone, paused or not", async () => {
-    for (const id of ["deep1", "deep2", "deep3"]) await fork(rig, id, "snap_live");
+    await rig.place("root");
+    await rig.sh("root", "echo kept > /root/f");
+    await snapshot(rig, "root", "snap_deep");
+    for (const id of ["deep1", "deep2", "deep3"]) await fork(rig, id, "snap_deep");
     await pause(rig, "deep3");
-    const gone = await rig.call("DELETE", "/snapshots/snap_live", "snap_live");
+    const gone = await rig.call("DELETE", "/snapshots/snap_deep", "snap_deep");
     expect(gone.status).toBe(204);
     await resume(rig, "deep3");
     for (const id of ["deep1", "deep2", "deep3"]) {
@@ -119,10 +122,10 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
       await rig.delete(id);
     }
     const late = await rig.put("late", {
-      source: { type: "snapshot", id: "snap_live", recordPath: "" },
+      source: { type: "snapshot", id: "snap_deep", recordPath: "" },
     });
     expect([late.status, await late.json()]).toMatchObject([409, { code: "UnknownSnapshot" }]);
-    await rig.delete("parent");
+    await rig.delete("root");
   });
 
   test("revert makes a machine what it was, running or paused, and its handles void", async () => {
@@ -133,8 +136,7 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     for (const isPaused of [false, true]) {
       await rig.sh("back", "echo bad > /root/f; echo bad > /dev/shm/f; sync");
       if (isPaused) await pause(rig, "back");
-      const response = await post(rig, "back", "revert", { snapshotId: "snap_back" });
-      expect([response.status, await response.clone().text()]).toEqual([200, expect.any(String)]);
+      await bodyOf(await post(rig, "back", "revert", { snapshotId: "snap_back" }), 200);
       expect(await rig.sh("back", "cat /root/f /dev/shm/f; hostname")).toBe(
         `good\ngood\n${hostname}`,
       );
@@ -155,6 +157,19 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await fork(rig, "copy", "snap_quiet");
     expect(await rig.sh("copy", "cat /dev/shm/f")).toBe("asleep");
     await Promise.all(["copy", "quiet"].map((id) => rig.delete(id)));
+  });
+
+  test("hardened stays hardened, and a hardened fork of an open machine is it from its first moment", async () => {
+    const carrier = (id: string) => rig.sh(id, "cat /sys/class/net/eth0/carrier");
+    await rig.place("hard", { isolation: "hardened" });
+    await pause(rig, "hard");
+    expect((await resume(rig, "hard")).isolation).toBe("hardened");
+    await rig.place("open");
+    await snapshot(rig, "open", "snap_open");
+    const source = { type: "snapshot", id: "snap_open", recordPath: "" } as const;
+    await rig.place("shut", { source, isolation: "hardened" });
+    expect([await carrier("hard"), await carrier("shut")]).toEqual(["0", "0"]);
+    await Promise.all(["hard", "open", "shut"].map((id) => rig.delete(id)));
   });
 
   test("many snapshots of one machine do not make its disk slower for ever", async () => {

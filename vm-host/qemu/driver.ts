@@ -16,7 +16,7 @@ import type {
 } from "../driver.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
-import { type Below, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
+import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
 import { QemuMachine } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
@@ -219,13 +219,14 @@ export class QemuDriver implements VmDriver {
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
     let groups: string[] = [];
-    const giveBack = async (): Promise<void> => {
+    const giveBack = (): void => {
       if (uid !== null) confinement?.release(uid);
-      await removeGroups(groups);
+      void removeGroups(groups);
     };
     const onGone = async (machine: QemuMachine): Promise<void> => {
       this.#machines.delete(machine);
-      await Promise.all([giveBack(), this.#options.onLayers?.(machine.layers.slice(1))]);
+      giveBack();
+      await this.#options.onLayers?.(machine.layers.slice(1));
     };
     try {
       await mkdir(folder, { mode: 0o700 });
@@ -244,7 +245,7 @@ export class QemuDriver implements VmDriver {
       this.#machines.add(machine);
       return machine;
     } catch (error) {
-      await giveBack();
+      giveBack();
       await rm(folder, { recursive: true, force: true });
       await rm(disk, { force: true });
       throw error;
@@ -282,13 +283,6 @@ const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 function ours(machine: Machine): QemuMachine {
   if (machine instanceof QemuMachine) return machine;
   throw new Error("not a machine of this driver");
-}
-
-/** What lies below all layers that a machine has made. */
-function belowAll(spec: MachineSpec, template: Template | null): Below {
-  return template
-    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
-    : { file: spec.image.disk, format: "raw" };
 }
 
 /** Fills a new machine; one that does not take it is ended. */

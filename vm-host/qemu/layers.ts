@@ -1,5 +1,8 @@
 import { chmod, copyFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { MachineSpec, Template } from "../driver.ts";
 import { run } from "../programs.ts";
+import { FILES } from "./command.ts";
 
 const GIB = 1024 ** 3;
 
@@ -46,4 +49,11 @@ export async function flattenLayers(top: string, below: Below, layer: string): P
 /** Writes what a layer says into the one below it. Until it is removed it says the same, so that this may break off. */
 export async function mergeLayer(layer: string): Promise<void> {
   await run("qemu-img", ["commit", "-q", "-d", "-f", "qcow2", layer]);
+}
+
+/** What lies below all layers that a machine has made. */
+export function belowAll(spec: MachineSpec, template: Template | null): Below {
+  return template
+    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
+    : { file: spec.image.disk, format: "raw" };
 }

@@ -225,7 +225,9 @@ export class VmStates implements Asleep {
     { self, isolation }: Pick<SnapshotRecord, "self" | "isolation">,
     before?: Vm,
   ): Promise<Vm> {
-    const { vms, capacity } = this.#parts;
+    const { vms, capacity, hasEgress } = this.#parts;
+    // What filtered its packets may be missing in this run of the host.
+    const known = { ...self, hasNetwork: self.hasNetwork && hasEgress };
     const { cpu, memMb, diskGb } = kept.record;
     const startedAt = performance.now();
     // The one it takes the place of gives its room back as it ends: for that moment there is more than is counted.
@@ -234,7 +236,7 @@ export class VmStates implements Asleep {
     if (room === "size")
       throw new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
     try {
-      const { machine, guest } = await this.#open.start(kept, self, false);
+      const { machine, guest } = await this.#open.start(kept, known, false);
       void machine.exited.then(room);
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
       const acquiredMs = performance.now() - startedAt;
