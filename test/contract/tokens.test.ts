@@ -2,8 +2,10 @@ import {
   isSameSecret,
   mintFileToken,
   mintHostBearer,
+  mintObjectToken,
   mintPreviewToken,
   mintSessionId,
+  mintVmId,
   readFileToken,
   readHostBearer,
   readPreviewToken,
@@ -77,6 +79,34 @@ test.each([
     expect(await other("k", token, 999)).toBeNull();
   },
 );
+
+test("a token of a file, a preview or an object shows its holder nothing of what it says", async () => {
+  const id = await mintVmId("k", { org: "org_a", issuedAt: 1 });
+  const object = { act: "get", key: `replays/${id}`, contentType: "a/b", expiresAt: 1 } as const;
+  const tokens = [
+    await mintFileToken("k", { ...FILE, id, path: `/${id}` }),
+    await mintPreviewToken("k", { ...PREVIEW, id }),
+    await mintObjectToken("k", object),
+  ];
+  const [idHead = ""] = id.split(".");
+  for (const token of tokens) {
+    const [head = ""] = token.split(".");
+    const shown = Buffer.from(head, "base64url").toString("latin1");
+    // The id is a capability: whoever learns it drives the machine.
+    for (const secret of [id, idHead, "org_a", "expiresAt"]) expect(shown).not.toContain(secret);
+  }
+});
+
+test("a token that is signed but not sealed is none", async () => {
+  const claims = JSON.stringify(PREVIEW);
+  for (const text of ["", "short", claims]) {
+    expect(await readPreviewToken("k", await signToken("k", "preview", text), 999)).toBeNull();
+  }
+});
+
+test("two tokens of the same claims are two texts", async () => {
+  expect(await mintPreviewToken("k", PREVIEW)).not.toBe(await mintPreviewToken("k", PREVIEW));
+});
 
 test("an empty or unset secret is like no other, not even like itself", async () => {
   expect(await isSameSecret("", "")).toBe(false);
