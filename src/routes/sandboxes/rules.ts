@@ -1,4 +1,6 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import type { Plan } from "@svc/contract/plans.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
 import type { AppContext } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
@@ -6,17 +8,22 @@ import type { WantedSandbox } from "./read-create.ts";
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
 export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<void> {
-  const { plan } = c.get("caller");
-  const { features } = plan;
-  if (!features.includes("sandboxes") && !features.includes("desktops")) {
-    throw new ApiError("NotEntitled", "This plan has neither sandboxes nor desktops.");
-  }
-  requireFeature(plan, wanted.kind === "desktop" ? "desktops" : "sandboxes");
+  checkPlan(c.get("caller").plan, wanted.kind);
   await requireCredit(c);
   checkNames(wanted);
 }
 
-async function requireCredit(c: AppContext): Promise<void> {
+/** 403 for a plan with neither product, 402 for one without this. */
+function checkPlan(plan: Plan, kind: VmKind): void {
+  const { features } = plan;
+  if (!features.includes("sandboxes") && !features.includes("desktops")) {
+    throw new ApiError("NotEntitled", "This plan has neither sandboxes nor desktops.");
+  }
+  requireFeature(plan, kind === "desktop" ? "desktops" : "sandboxes");
+}
+
+/** 402 for a prepaid org whose credit is used up. */
+export async function requireCredit(c: AppContext): Promise<void> {
   const { isPrepaid, orgId } = c.get("caller");
   if (!isPrepaid) return;
   const cents = await creditOf(c, orgId);
