@@ -16,6 +16,18 @@ export interface Admission {
 /** What a change of state came to: the event it is, with facts that came with it, or why it is none. */
 export type Change = { event: SandboxEvent; facts: Partial<StoredSandbox> } | Refusal;
 
+/** The refusal of one that is paused and wants to be resumed by whatever needs it. */
+export interface Asleep extends Refusal {
+  asleep: { org: string };
+}
+
+/** Why nothing can be run in it, and whether a resume would help; null when something can. */
+export function asleepOrNotRunning(sandbox: StoredSandbox | null): Refusal | Asleep | null {
+  const refused = notRunning(sandbox);
+  const wantsResume = sandbox?.state.status === "paused" && sandbox.autoResume;
+  return refused && wantsResume ? { ...refused, asleep: { org: sandbox.org } } : refused;
+}
+
 const isThere = (sandbox: StoredSandbox | null): sandbox is StoredSandbox & { place: Place } =>
   sandbox !== null && sandbox.place !== null;
 

@@ -50,6 +50,10 @@ export interface StoredSandbox extends SandboxFacts {
   publicPorts?: number[];
 }
 
+/** Whether its machine can be asked for something now. */
+export const isInReach = ({ state }: StoredSandbox): boolean =>
+  state.status === "running" && state.awaySince === null;
+
 /** Whether nothing of it can be used any more. */
 export function isOver({ state: { status } }: StoredSandbox): boolean {
   return status === "releasing" || status === "gone" || status === "failed";

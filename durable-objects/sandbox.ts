@@ -14,6 +14,8 @@ import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sand
 import { perform } from "./sandbox-duties.ts";
 import {
   type Admission,
+  type Asleep,
+  asleepOrNotRunning,
   type Change,
   notRunning,
   noSandbox,
@@ -23,7 +25,7 @@ import {
 } from "./sandbox-sleep.ts";
 import { type Beat, isAt, meaningOf } from "./sandbox-reports.ts";
 import { SandboxStore } from "./sandbox-store.ts";
-import { isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { isInReach, isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
 import type { SandboxEvent } from "./states/sandbox.ts";
 import { type Duty, wantsPause } from "./states/sandbox-duties.ts";
@@ -141,15 +143,16 @@ export class SandboxDO extends DurableObject<Env> {
   }
 
   /** Where its machine is, for a request that the Worker itself takes there. It counts as use. */
-  locate(): Located | Refusal {
+  async locate(): Promise<Located | Refusal | Asleep> {
+    await this.#lane.settled();
     const sandbox = this.#used();
-    const refused = notRunning(sandbox);
+    const refused = asleepOrNotRunning(sandbox);
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     return { url: sandbox.place.url, org: sandbox.org };
   }
 
   /** The same for a preview. One that is refused is no use of the sandbox, and learns nothing of it. */
-  visit(port: number, hasToken: boolean): Located | Refusal {
+  async visit(port: number, hasToken: boolean): Promise<Located | Refusal | Asleep> {
     const sandbox = this.#apply({ type: "tick" });
     if (!sandbox || isOver(sandbox)) return noSandbox();
     if (hasToken || sandbox.publicPorts?.includes(port)) return this.locate();
@@ -293,6 +296,3 @@ export class SandboxDO extends DurableObject<Env> {
     else await this.#store.arm();
   }
 }
-
-const isInReach = ({ state }: StoredSandbox): boolean =>
-  state.status === "running" && state.awaySince === null;

@@ -3,7 +3,7 @@ import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
 import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
 import { previewDomain } from "../env.ts";
-import { reach } from "../objects.ts";
+import { askAwake } from "../routes/sandboxes/wake.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
@@ -44,7 +44,9 @@ async function answer(request: Request, env: Env): Promise<Response> {
   const claims = shown && (await claimsFor(env, shown, host));
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
-  const place = await reach(() => env.SANDBOXES.getByName(id).visit(host.port, claims !== null));
+  const place = await askAwake(env, id, async (sandbox) =>
+    sandbox.visit(host.port, claims !== null),
+  );
   if (isRefusal(place)) {
     const { code, message, context } = place.refused;
     throw new ApiError(code, message, context);
