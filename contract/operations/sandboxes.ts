@@ -15,7 +15,7 @@ import {
 import type { Operation } from "./operation.ts";
 
 /** What a resume may be refused for; so may whatever resumes by itself (`autoResume`). */
-const RESUME_REFUSALS = [
+export const RESUME_REFUSALS = [
   "NotEntitled",
   "InsufficientCredit",
   "ConcurrencyLimitExceeded",

@@ -5,7 +5,7 @@ import { ASLEEP } from "../../../durable-objects/sandbox.ts";
 import { parseObject } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { ownedSandbox } from "./owned.ts";
-import { resumeAs } from "./resume.ts";
+import { wake } from "./resume.ts";
 
 /** What is sent: only `cmd` can be wrong, all else counts when it can (document 2, exec). */
 const SentExec = z.object({
@@ -22,7 +22,7 @@ export const execInSandbox: Handler = async (c) => {
     sandbox.ask((object) => object.fetch("http://sandbox/exec", { method: "POST", body }));
   const answer = await send();
   if (!answer.headers.has(ASLEEP)) return new Response(answer.body, answer);
-  await resumeAs(c.env, sandbox.id, c.get("caller"));
+  await wake(c.env, sandbox.id, c.get("caller"));
   const again = await send();
   return new Response(again.body, again);
 };

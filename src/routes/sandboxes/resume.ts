@@ -16,8 +16,17 @@ export const resumeSandbox: Handler = async (c) => {
 /** What an org may have: what stands for or against a resume. */
 export type Admitted = Omit<Caller, "keyId">;
 
+/** Resumes a sandbox because something needs it. One that somebody else has just resumed is as good. */
+export async function wake(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+  try {
+    await resumeAs(env, id, admitted);
+  } catch (error) {
+    if (!isApiError(error) || error.code !== "NotPaused") throw error;
+  }
+}
+
 /** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
-export async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   const sandbox = env.SANDBOXES.getByName(id);
   const kind = await reach(() => sandbox.kind());
   if (!kind) throw noSandbox();

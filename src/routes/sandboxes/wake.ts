@@ -4,7 +4,7 @@ import { findOrg } from "../../../control-plane/orgs.ts";
 import type { Asleep } from "../../../durable-objects/sandbox-sleep.ts";
 import type { Located, SandboxDO } from "../../../durable-objects/sandbox.ts";
 import { reach } from "../../objects.ts";
-import { type Admitted, resumeAs } from "./resume.ts";
+import { type Admitted, wake } from "./resume.ts";
 
 type Sandbox = DurableObjectStub<SandboxDO>;
 
@@ -20,7 +20,7 @@ export async function askAwake(
   const sandbox = env.SANDBOXES.getByName(id);
   const answer = await reach(() => ask(sandbox));
   if (!("asleep" in answer)) return answer;
-  await resumeAs(env, id, await admittedOf(env, answer.asleep.org));
+  await wake(env, id, await admittedOf(env, answer.asleep.org));
   return reach(() => ask(sandbox));
 }
 
