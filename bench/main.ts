@@ -2,16 +2,22 @@ import { benchBrowser } from "./browser/bench.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { type Options, readOptions } from "./options.ts";
+import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
+import { benchVm } from "./vm/bench.ts";
+import { benchVmStates } from "./vm/states.ts";
 
 const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   browser: benchBrowser,
   relay: benchRelay,
   gateway: benchGateway,
   burst: benchBurst,
+  vm: benchVm,
+  "vm-state": benchVmStates,
+  profiles: benchProfiles,
 };
-const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number] [--n N] [--json FILE]`;
+const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--json FILE]`;
 
 await runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { clearGroups, groupsOf } from "@svc/host-kit/cgroups.ts";
 import * as z from "zod";
-import { clearGroups, groupsOf } from "./launch/cgroups.ts";
 
 /** How the folder of a run begins, in the folder for temporary files; its cgroups have its whole name. */
 export const RUN_PREFIX = "svc-pool-";

@@ -1,8 +1,10 @@
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import { type Caps, Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { PoolConfig } from "./config.ts";
-import { Cgroups } from "./launch/cgroups.ts";
 import { type Fitness, type Unfit, judge } from "./launch/fitness.ts";
 
+/** Of a browser, and of a Playwright. A renderer has some fifteen threads. */
+export const SLOT_CAPS: Caps = { memoryBytes: 2 * 1024 ** 3, tasks: 4_096 };
 const AGAIN_MS = 30_000;
 
 /** What the machine under this pool can do. Judged again while it is unfit, so that the fix takes effect. */

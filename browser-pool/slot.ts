@@ -1,16 +1,17 @@
 import { chmod, chown, mkdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { type Cgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { CdpMux } from "./cdp/mux.ts";
 import { CdpPipe } from "./cdp/pipe.ts";
 import type { Allowance } from "./egress/allowance.ts";
 import { Forwarder } from "./egress/forwarder.ts";
-import { type Cgroups, removeGroups } from "./launch/cgroups.ts";
 import { FIRST_SLOT_UID, type Fitness } from "./launch/fitness.ts";
 import { fastFlags } from "./launch/flags.ts";
 import { SandboxedProcess } from "./launch/process.ts";
 import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "./launch/sandbox.ts";
+import { SLOT_CAPS } from "./machine.ts";
 import { type StoredState, isCookiesOnly } from "./profile.ts";
 import { WireHosts } from "./wire/hosts.ts";
 import { egressOf, filesOf, newKey, rootOf } from "./wire/layout.ts";
@@ -147,7 +148,7 @@ async function start(plan: SlotPlan, parts: Parts, place: number): Promise<void>
   const { folder } = parts;
   const uid = fitness.isolation === "uid" ? FIRST_SLOT_UID + place : null;
   await prepare(parts, uid, fitness.playwrightUid);
-  if (cgroups) parts.cgroups = await cgroups.slot(basename(folder));
+  if (cgroups) parts.cgroups = await cgroups.add(basename(folder), SLOT_CAPS);
   const flags = fastFlags(join(folder, "profile"), PROXY_PORT);
   const { programs } = fitness;
   const sandbox = { programs, folder, files: parts.shared.files, uid, cgroups: parts.cgroups };

@@ -86,3 +86,6 @@ export function effectivePlan(name: PlanName, overrides: PlanOverrides = {}): Pl
 export function cheapestPlanWith(feature: Feature): PlanName {
   return PLAN_NAMES.find((name) => PLANS[name].features.includes(feature)) ?? "professional";
 }
+
+/** What an hour costs a prepaid org, in cents (decisions). Paused machines cost nothing. */
+export const RATES = { browserHour: 10, vcpuHour: 5, gibHour: 1.5 } as const;

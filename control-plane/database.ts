@@ -1,4 +1,4 @@
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 
 /** Runs a query of D1 or R2. A failing store is the control plane being unavailable, whatever it says. */
 export async function ask<T>(store: object | undefined, query: () => Promise<T>): Promise<T> {
@@ -7,6 +7,7 @@ export async function ask<T>(store: object | undefined, query: () => Promise<T>)
   try {
     return await query();
   } catch (error) {
+    if (isApiError(error)) throw error;
     console.error(JSON.stringify({ level: "error", event: "store_failed", error: String(error) }));
     throw new ApiError("ControlPlaneUnavailable", "The control plane is unavailable. Try again.");
   }

@@ -34,7 +34,7 @@ async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise
   const { results } = await ask(db, () =>
     db
       .prepare("SELECT object_key FROM discarded_objects WHERE discarded_at <= ? LIMIT ?")
-      .bind(now - LIMITS.objectUrlMs, batch)
+      .bind(now - LIMITS.hostObjectUrlMs, batch)
       .all<{ object_key: string }>(),
   );
   const keys = results.map((row) => row.object_key);

@@ -13,6 +13,8 @@ export interface KeyHolder {
   orgId: string;
   plan: PlanName;
   overrides: PlanOverrides;
+  /** Whether the org pays in advance: its VMs then need credit. */
+  isPrepaid: boolean;
 }
 
 /** Makes a key for an org. Null when there is no such org. The answer is the only time the key is known. */
@@ -70,12 +72,21 @@ export async function findKey(db: D1Database, keyId: string): Promise<KeyHolder 
   const row = await ask(db, () =>
     db
       .prepare(
-        `SELECT api_keys.secret_sha256, orgs.id, orgs.plan, orgs.overrides FROM api_keys
+        `SELECT api_keys.secret_sha256, orgs.id, orgs.plan, orgs.overrides,
+           orgs.credit_cents IS NOT NULL AS prepaid FROM api_keys
          JOIN orgs ON orgs.id = api_keys.org_id
          WHERE api_keys.id = ? AND api_keys.revoked_at IS NULL`,
       )
       .bind(keyId)
-      .first<{ secret_sha256: string; id: string; plan: string; overrides: string }>(),
+      .first<{
+        secret_sha256: string;
+        id: string;
+        plan: string;
+        overrides: string;
+        prepaid: number;
+      }>(),
   );
-  return row && { keyId, secretSha256: row.secret_sha256, orgId: row.id, ...planOf(row) };
+  if (!row) return null;
+  const { id: orgId, secret_sha256: secretSha256, prepaid } = row;
+  return { keyId, secretSha256, orgId, isPrepaid: prepaid === 1, ...planOf(row) };
 }

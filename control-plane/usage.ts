@@ -1,11 +1,15 @@
+import { RATES } from "@svc/contract/plans.ts";
 import { ask } from "./database.ts";
 
 /** A span that is billed: a browser session, or a VM while it runs. Times are ms since the epoch. */
 export interface UsageSegment {
-  /** The session's id: one segment a session, so that writing it twice is harmless. */
+  /** A session's id, or a VM's with the number of the span: so that writing it twice is harmless. */
   id: string;
   orgId: string;
-  kind: "browser";
+  kind: "browser" | "vm";
+  /** Size of a VM: what it is billed by. */
+  cpu?: number;
+  memMb?: number;
   startedAt: number;
   /** null while it runs. */
   endedAt: number | null;
@@ -13,14 +17,37 @@ export interface UsageSegment {
 
 /** Writes a segment as it is now. Late and repeated writes agree: an end once written stays. */
 export async function writeSegment(db: D1Database, segment: UsageSegment): Promise<void> {
-  const { id, orgId, kind, startedAt, endedAt } = segment;
+  const { id, orgId, kind, startedAt, endedAt, cpu = null, memMb = null } = segment;
   await ask(db, () =>
     db
       .prepare(
-        `INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at) VALUES (?, ?, ?, ?, ?)
+        `INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at, cpu, mem_mb)
+         VALUES (?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET ended_at = coalesce(ended_at, excluded.ended_at)`,
       )
-      .bind(id, orgId, kind, startedAt, endedAt)
+      .bind(id, orgId, kind, startedAt, endedAt, cpu, memMb)
       .run(),
   );
+}
+
+/** What is left of the credit of an org, in cents; null when it is not prepaid. */
+export async function creditLeft(
+  db: D1Database,
+  orgId: string,
+  now: number,
+): Promise<number | null> {
+  const { browserHour, vcpuHour, gibHour } = RATES;
+  const row = await ask(db, () =>
+    db
+      .prepare(
+        `SELECT credit_cents - coalesce((
+           SELECT sum((coalesce(ended_at, ?2) - started_at) / 3600000.0 * CASE kind
+             WHEN 'browser' THEN ?3 ELSE cpu * ?4 + mem_mb / 1024.0 * ?5 END)
+           FROM usage_segments WHERE org_id = orgs.id), 0) AS cents
+         FROM orgs WHERE id = ?1`,
+      )
+      .bind(orgId, now, browserHour, vcpuHour, gibHour)
+      .first<{ cents: number | null }>(),
+  );
+  return row?.cents ?? null;
 }

@@ -60,25 +60,31 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
   if (status === 409) return { type: "full" };
   if (status === 503) return { type: "unable", hint: hintOf(text) };
-  return isForCustomer(status) ? { type: "rejected", status, body: text } : { type: "unreachable" };
+  if (isRejection(status, text)) return { type: "rejected", status, body: text };
+  return { type: "unreachable" };
 }
 
 /**
- * Whether a refusal is about what the customer asked: any 4xx, and 502 for a profile that could not be
- * loaded. Not what concerns gateway and host alone (a bearer, a path, a redirect, a fault of the host).
+ * Whether an answer is the pool's rejection of what was asked, of any status. Not what concerns gateway and
+ * host alone (a bearer, a redirect), nor the page of a proxy that stands before a pool and cannot reach it.
  */
-function isForCustomer(status: number): boolean {
-  if ([401, 403, 404, 407].includes(status)) return false;
-  return status === 502 || (status >= 400 && status < 500);
+function isRejection(status: number, text: string): boolean {
+  if (status < 400 || status === 401 || status === 407) return false;
+  const isUsualOfProxies = status === 403 || status === 404 || status >= 500;
+  return !isUsualOfProxies || SlotRefused.safeParse(jsonOf(text)).success;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 function hintOf(text: string): string {
-  try {
-    const refused = SlotRefused.parse(JSON.parse(text));
-    return refused.hint ?? refused.error;
-  } catch {
-    return "The browser pool cannot serve this kind now.";
-  }
+  const refused = SlotRefused.safeParse(jsonOf(text)).data;
+  return refused?.hint ?? refused?.error ?? "The browser pool cannot serve this kind now.";
 }
 
 /** Tells a host to end a session. Once, within 30 s; a heartbeat mends what this misses. */
@@ -120,7 +126,13 @@ export async function drainHost(env: Env, base: string): Promise<boolean> {
   });
 }
 
-async function call(env: Env, url: URL, subject: Subject, init: RequestInit): Promise<Response> {
+/** Calls a host with the bearer of a session or VM. */
+export async function call(
+  env: Env,
+  url: URL,
+  subject: Subject,
+  init: RequestInit,
+): Promise<Response> {
   const headers = {
     authorization: `Bearer ${await hostBearer(env, subject)}`,
     "content-type": "application/json",

@@ -1,5 +1,6 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
-import type { Heartbeat, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { AnyHeartbeat, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 
 /** What a change of a host obliges its object to, in this order; each is repeated until done. */
@@ -8,7 +9,7 @@ export type HostDuty = "unregister" | "register" | "hostAway" | "hostBack";
 /** What is kept of a host between heartbeats. Times are ms since the epoch. */
 export interface StoredHost {
   hostId: string;
-  beat: Heartbeat;
+  beat: AnyHeartbeat;
   seenAt: number;
   away: boolean;
   /** When the gateway itself came back, if that was after it last heard the host. */
@@ -32,7 +33,7 @@ export interface Placed extends Record<string, SqlStorageValue> {
 /** The host after a heartbeat that counts. */
 export function afterBeat(
   hostId: string,
-  beat: Heartbeat,
+  beat: AnyHeartbeat,
   before: StoredHost | null,
   now: number,
 ): StoredHost {
@@ -64,41 +65,60 @@ export const afterSilence = (host: StoredHost): StoredHost => ({
   owed: ["unregister", "hostAway"],
 });
 
-function retiredBy(before: StoredHost, beat: Heartbeat): string[] {
+function retiredBy(before: StoredHost, beat: AnyHeartbeat): string[] {
   const isAnother = before.beat.bootId !== beat.bootId;
   return [...before.retired, ...(isAnother ? [before.beat.bootId] : [])].slice(-10);
 }
 
 /** Whether the fleet should hear of it: something it knows has changed, or it has not heard for long. */
-function isNews(before: StoredHost, beat: Heartbeat, now: number): boolean {
+function isNews(before: StoredHost, beat: AnyHeartbeat, now: number): boolean {
   if (now - before.registeredAt >= LIMITS.registerMs) return true;
-  const text = (of: Heartbeat) => JSON.stringify(recordOf("", of, 0));
+  const text = (of: AnyHeartbeat) => JSON.stringify(recordOf("", of, 0));
   return before.beat.bootId !== beat.bootId || text(before.beat) !== text(beat);
 }
 
+/** What a host says of the things that are placed on it: sessions, or machines. */
+export const heldBy = (beat: AnyHeartbeat): Report[] =>
+  beat.type === "pool" ? beat.slots : beat.vms;
+
 /** What was placed here and is not here any more: another start of the host, or a newer list without it. */
-export function missing(placed: Placed[], beat: Heartbeat): Placed[] {
-  const held = new Set(beat.slots.map((slot) => slot.id));
+export function missing(placed: Placed[], beat: AnyHeartbeat): Placed[] {
+  const held = new Set(heldBy(beat).map(({ id }) => id));
   return placed.filter(
     (row) => row.boot_id !== beat.bootId || (row.seq < beat.seq && !held.has(row.id)),
   );
 }
 
 /** Whether a heartbeat comes from an earlier start of the host. */
-export const isRetired = (host: StoredHost, beat: Heartbeat): boolean =>
+export const isRetired = (host: StoredHost, beat: AnyHeartbeat): boolean =>
   host.retired.includes(beat.bootId);
 
 /** Whether a heartbeat is a repeated one, or was overtaken by a newer one. */
-export const isOvertaken = (host: StoredHost, beat: Heartbeat): boolean =>
+export const isOvertaken = (host: StoredHost, beat: AnyHeartbeat): boolean =>
   host.beat.bootId === beat.bootId && beat.seq <= host.beat.seq;
 
-/** The part of a report that a session must hear of when it changes. */
-export function signatureOf({ sockets, lastClose, ended }: SlotReport): string {
-  return JSON.stringify([sockets, lastClose, ended]);
+/** One thing on a host, as the host sees it. */
+export type Report = SlotReport | VmReport;
+
+/** The part of a report that a session or sandbox must hear of when it changes. */
+export function signatureOf(report: Report): string {
+  if ("sockets" in report) {
+    const { sockets, lastClose, ended } = report;
+    return JSON.stringify([sockets, lastClose, ended]);
+  }
+  // A machine's idle window rolls with what its host sees of it.
+  const { state, ended, lastActivityAt } = report;
+  return JSON.stringify([state, ended, lastActivityAt]);
 }
 
 /** What the fleet knows of a host. */
-export function recordOf(hostId: string, beat: Heartbeat, seenAt: number): HostRecord {
-  const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
-  return { hostId, ...facts, draining, seenAt };
+export function recordOf(hostId: string, beat: AnyHeartbeat, seenAt: number): HostRecord {
+  if (beat.type === "pool") {
+    const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
+    return { hostId, ...facts, draining, seenAt };
+  }
+  const { bootId: _bootId, seq: _seq, vms: _vms, draining = false, versions, ...facts } = beat;
+  const { qemu, kernel } = versions;
+  const known = { qemu, ...(kernel !== undefined && { kernel }) };
+  return { hostId, ...facts, versions: known, draining, seenAt };
 }

@@ -1,8 +1,4 @@
-import type {
-  Heartbeat,
-  HeartbeatReply,
-  SlotReport,
-} from "@svc/contract/host-protocol/heartbeat.ts";
+import type { AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
 import { arm } from "./alarms.ts";
@@ -12,16 +8,19 @@ import {
   afterBeat,
   afterDeafness,
   afterSilence,
+  heldBy,
   type HostDuty,
   isOvertaken,
   isRetired,
   missing,
   type Placed,
   recordOf,
+  type Report,
   signatureOf,
   silentAt,
   type StoredHost,
 } from "./host-reconcile.ts";
+import type { HostSource } from "./session-view.ts";
 
 const KEY = "host";
 const retryMs = 1000;
@@ -30,7 +29,7 @@ const deafMs = 3000;
 const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
   id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, seq INTEGER NOT NULL, reported TEXT)`;
 
-/** One host: its last heartbeat, and what the gateway has placed there. */
+/** One host of either type: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
   /** Heartbeats and alarms are taken one after the other: what is older must not be told last. */
@@ -42,7 +41,7 @@ export class HostDO extends DurableObject<Env> {
   }
 
   /** Takes a heartbeat: tells every session what it means for it, answers what the host shall end. */
-  heartbeat(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
+  heartbeat(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
     return this.#inTurn(() => this.#take(hostId, beat));
   }
 
@@ -101,11 +100,11 @@ export class HostDO extends DurableObject<Env> {
     await this.#settle();
   }
 
-  async #take(hostId: string, beat: Heartbeat): Promise<HeartbeatReply> {
+  async #take(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
     const before = this.#load();
     const pollMs = LIMITS.heartbeatMs;
     // An earlier start of this host is still running somewhere: nothing it holds is anybody's.
-    if (before && isRetired(before, beat)) return { end: beat.slots.map(({ id }) => id), pollMs };
+    if (before && isRetired(before, beat)) return { end: heldBy(beat).map(({ id }) => id), pollMs };
     if (before && isOvertaken(before, beat)) return { end: [], pollMs };
     const host = afterBeat(hostId, beat, before, Date.now());
     this.#save(host);
@@ -161,11 +160,11 @@ export class HostDO extends DurableObject<Env> {
     this.#save({ ...host, registeredAt, owed: host.owed.filter((other) => other !== duty) });
   }
 
-  async #reconcileAll(hostId: string, beat: Heartbeat, placed: Placed[]): Promise<string[]> {
+  async #reconcileAll(hostId: string, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
     const source = { hostId, bootId: beat.bootId };
     const known = new Map(placed.map((row) => [row.id, row]));
     const answers = await Promise.allSettled(
-      beat.slots.map((slot) => this.#reconcile(source, slot, known.get(slot.id), beat.seq)),
+      heldBy(beat).map((report) => this.#reconcile(source, report, known.get(report.id), beat.seq)),
     );
     const failed = answers.find((answer) => answer.status === "rejected");
     // The host repeats what it said, an end with its reason above all, until it was heard.
@@ -174,41 +173,48 @@ export class HostDO extends DurableObject<Env> {
   }
 
   async #reconcile(
-    source: { hostId: string; bootId: string },
-    slot: SlotReport,
+    source: HostSource,
+    report: Report,
     row: Placed | undefined,
     seq: number,
   ): Promise<string | null> {
-    const reported = signatureOf(slot);
+    const reported = signatureOf(report);
     if (row?.boot_id === source.bootId && row.reported === reported) return null;
-    const answer = await this.env.SESSIONS.getByName(slot.id).report(source, slot);
+    const answer = await this.#tellReport(source, report);
     if (answer === "wait") return null;
     if (answer === "end") {
-      this.forget(slot.id);
-      return slot.id;
+      this.forget(report.id);
+      return report.id;
     }
     const sql = "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?)";
-    this.#sql.exec(sql, slot.id, source.bootId, row?.seq ?? seq, reported);
+    this.#sql.exec(sql, report.id, source.bootId, row?.seq ?? seq, reported);
     return null;
   }
 
-  async #tellLost({ hostId }: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
+  #tellReport(source: HostSource, report: Report): Promise<"keep" | "wait" | "end"> {
+    if ("sockets" in report) return this.env.SESSIONS.getByName(report.id).report(source, report);
+    return this.env.SANDBOXES.getByName(report.id).report(source, report);
+  }
+
+  async #tellLost(host: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
     await Promise.all(
       rows.map(async (row) => {
-        await this.#tell(hostId, row, { type: "hostLost", seenAt });
+        await this.#tell(host, row, { type: "hostLost", seenAt });
         this.forget(row.id);
       }),
     );
   }
 
-  async #tellAll({ hostId, seenAt }: StoredHost, type: "hostAway" | "hostBack"): Promise<void> {
-    const news = { type, seenAt };
-    await Promise.all(this.#placed().map((row) => this.#tell(hostId, row, news)));
+  async #tellAll(host: StoredHost, type: "hostAway" | "hostBack"): Promise<void> {
+    const news = { type, seenAt: host.seenAt };
+    await Promise.all(this.#placed().map((row) => this.#tell(host, row, news)));
   }
 
-  async #tell(hostId: string, row: Placed, news: HostNews): Promise<void> {
+  async #tell({ hostId, beat }: StoredHost, row: Placed, news: HostNews): Promise<void> {
     const source = { hostId, bootId: row.boot_id };
-    await this.env.SESSIONS.getByName(row.id).hostChanged(source, news);
+    const { SESSIONS, SANDBOXES } = this.env;
+    if (beat.type === "pool") await SESSIONS.getByName(row.id).hostChanged(source, news);
+    else await SANDBOXES.getByName(row.id).hostChanged(source, news);
   }
 }
 

@@ -1,12 +1,18 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
+import {
+  OrgSandboxes,
+  type SandboxClaim,
+  type SandboxPage,
+  type SandboxQuery,
+} from "./org-sandboxes.ts";
+import type { SandboxView } from "./sandbox-view.ts";
 
-/** What a session or VM asks of its org before it takes a slot anywhere. */
+/** What a session asks of its org before it takes a slot anywhere. Sandboxes: org-sandboxes.ts. */
 export interface Claim {
   id: string;
-  /** Which cap it counts against. */
-  kind: "browser" | "vm";
+  kind: "browser";
   cap: number;
   browserKind: BrowserKind;
   createdAt: number;
@@ -78,6 +84,7 @@ CREATE INDEX IF NOT EXISTS claims_ended ON claims (ended_at) WHERE ended_at IS N
  */
 export class OrgDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
+  readonly #sandboxes = new OrgSandboxes(this.#sql);
   /** When what nobody needs is looked for again. */
   #tidyAt = 0;
 
@@ -157,6 +164,23 @@ export class OrgDO extends DurableObject<Env> {
   /** Frees the reservation of a session that never was. */
   drop(id: string): void {
     this.#sql.exec("DELETE FROM claims WHERE id = ? AND ended_at IS NULL", id);
+  }
+
+  reserveSandbox(claim: SandboxClaim): Reserved {
+    return this.#sandboxes.reserve(claim);
+  }
+
+  /** Writes how a sandbox stands; false when its claim has lapsed, or it is gone already. */
+  noteSandbox(view: SandboxView): boolean {
+    return this.#sandboxes.note(view);
+  }
+
+  dropSandbox(id: string): void {
+    this.#sandboxes.drop(id);
+  }
+
+  sandboxes(query: SandboxQuery): SandboxPage {
+    return this.#sandboxes.page(query);
   }
 
   /** Sessions, newest first. A cursor this object never gave is the first page. */

@@ -50,6 +50,10 @@ export class Agent {
       },
       host: {
         ...(exec && { "commands.exec": exec }),
+        "clock.set": method(HOST_METHODS["clock.set"], async ({ nowMs }) => {
+          await parts.launcher.setClock(nowMs);
+          return {};
+        }),
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
       },

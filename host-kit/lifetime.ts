@@ -16,6 +16,8 @@ export function endWith(stop: (why: string) => Promise<void>): void {
     );
   };
   process.once("disconnect", () => isStopping || end("disconnect"));
+  // It went while this process was starting: no event comes for that.
+  if (process.connected === false) end("disconnect");
   process.on("SIGTERM", () => end("SIGTERM"));
   process.on("SIGINT", () => end("SIGINT"));
 }

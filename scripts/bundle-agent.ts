@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { build, stop } from "esbuild";
 
@@ -29,11 +29,15 @@ export async function bundleAgent(): Promise<AgentBundle> {
   return { text: file.text, sha256: createHash("sha256").update(file.contents).digest("hex") };
 }
 
-/** Writes the bundle for the machines' images and returns its hash. */
+/** Writes the bundle for the machines' images, whole or not at all, and returns its hash. */
 export async function writeAgent(path: string): Promise<string> {
   const { text, sha256 } = await bundleAgent();
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text);
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true });
+  // Beside the folder: everything in it becomes part of the machines.
+  const draft = `${folder}.${process.pid}.new`;
+  await writeFile(draft, text);
+  await rename(draft, path);
   return sha256;
 }
 

@@ -4,14 +4,24 @@ import type { AppContext } from "./context.ts";
 
 /** The JSON body, parsed by a schema. An absent body is `{}`; what does not parse is 400 and names its field. */
 export async function parseBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
+  return parseFields(await jsonOf(c), schema);
+}
+
+/** The same where a body that is JSON but no object is 400 `InvalidJson` (document 2). */
+export async function parseObject<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
+  const json = await jsonOf(c);
+  if (typeof json !== "object" || json === null || Array.isArray(json))
+    throw new ApiError("InvalidJson", "The body is not a JSON object.");
+  return parseFields(json, schema);
+}
+
+async function jsonOf(c: AppContext): Promise<unknown> {
   const text = await c.req.text();
-  let json: unknown;
   try {
-    json = text === "" ? {} : JSON.parse(text);
+    return text === "" ? {} : JSON.parse(text);
   } catch {
     throw new ApiError("InvalidJson", "The body is not JSON.");
   }
-  return parseFields(json, schema);
 }
 
 /** The body where everything that is not a JSON object means all defaults (document 1, POST /sessions). */

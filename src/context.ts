@@ -7,6 +7,8 @@ export interface Caller {
   keyId: string;
   planName: PlanName;
   plan: Plan;
+  /** Whether the org pays in advance. */
+  isPrepaid: boolean;
 }
 
 export interface AppEnv {

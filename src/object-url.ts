@@ -1,13 +1,21 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { mintObjectToken } from "@svc/contract/tokens.ts";
+import { mintObjectToken, type ObjectClaims } from "@svc/contract/tokens.ts";
+
+/** Of a stored object: what it is served as. */
+export type Readable = Omit<Extract<ObjectClaims, { act: "get" }>, "act" | "expiresAt">;
 
 /** A URL of a stored object that needs no other credential, for a few minutes. */
 export async function objectUrl(
   env: Env,
   baseUrl: string,
-  object: { key: string; contentType: string },
+  object: Readable,
 ): Promise<{ url: string; expiresInSeconds: number }> {
   const expiresAt = Date.now() + LIMITS.objectUrlMs;
-  const token = await mintObjectToken(env.SVC_SIGNING_SECRET, { ...object, expiresAt });
-  return { url: `${baseUrl}/objects/${token}`, expiresInSeconds: LIMITS.objectUrlMs / 1000 };
+  const url = await signedUrl(env, baseUrl, { act: "get", ...object, expiresAt });
+  return { url, expiresInSeconds: LIMITS.objectUrlMs / 1000 };
+}
+
+/** The URL by which one act on one object may be done. */
+export async function signedUrl(env: Env, baseUrl: string, claims: ObjectClaims): Promise<string> {
+  return `${baseUrl}/objects/${await mintObjectToken(env.SVC_SIGNING_SECRET, claims)}`;
 }

@@ -31,6 +31,8 @@ export interface LifeStart {
 /** A machine that was booted once and frozen: clones start from it. */
 export interface Template {
   key: string;
+  /** Tells it from another one that was made for the same key. */
+  digest: string;
   folder: string;
   spec: MachineSpec;
   life: LifeStart;
@@ -45,10 +47,38 @@ export interface Usage {
   residentBytes: number;
 }
 
+/** How memory is saved: what differs from a template, or all of it as one stream. */
+export type SaveMode = "delta" | "stream";
+
+/** What of a machine was written into a folder. */
+export interface Saved {
+  mode: SaveMode;
+  /** Pages of 4 KiB that differ from the template; 0 of a stream. */
+  pages: number;
+}
+
+/** Where a machine stopped, to go on from: any number of times, for nothing of it is written again. */
+export interface Rest {
+  spec: MachineSpec;
+  mode: SaveMode;
+  /** Holds devices and pages, or the stream. */
+  folder: string;
+  /** What the pages differ from. Null of a stream. */
+  template: Template | null;
+  /** The layers of its disk over its template or image, the newest first. At least one. */
+  layers: string[];
+  diskGb: number;
+}
+
 /** A running or stopped machine. */
 export interface Machine {
   readonly name: string;
   readonly spec: MachineSpec;
+  /** What its memory lies over; null when all of it is its own. */
+  readonly template: Template | null;
+  /** The layers of its disk over its template or image, the newest first: that one it writes. */
+  readonly layers: string[];
+  readonly diskGb: number;
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
@@ -63,7 +93,11 @@ export interface Machine {
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
-  /** Ends it at once and leaves nothing. */
+  /** Whether the layer that it writes stays when it ends, however it ends. */
+  keepDisk(isKept: boolean): void;
+  /** Ends it in order and leaves its disk. */
+  quit(): Promise<void>;
+  /** Ends it at once and leaves nothing but the layers under its disk. */
   destroy(): Promise<void>;
 }
 
@@ -72,6 +106,7 @@ export type Capability = "snapshots" | "volumes.mount" | "desktop" | "shared";
 
 /** Makes machines. QEMU is the one there is. */
 export interface VmDriver {
+  readonly name: string;
   readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
@@ -81,6 +116,24 @@ export interface VmDriver {
   freeze(machine: Machine, folder: string): Promise<void>;
   /** A machine that goes on where the template stopped; stopped still. */
   clone(template: Template): Promise<Machine>;
+  /** Writes memory and devices of a machine, stopped until then or not, into a folder. It is stopped after. */
+  save(machine: Machine, folder: string): Promise<Saved>;
+  /** An empty layer over a machine's disk. */
+  newLayer(machine: Machine): Promise<string>;
+  /** Lets a machine write into it from now on: those below stay as they are. */
+  useLayer(machine: Machine, layer: string): Promise<void>;
+  /** Writes all into the layer of a machine that runs: the others are no longer its own. */
+  unlayer(machine: Machine): Promise<void>;
+  /** Writes a layer of a rest into the one below it, which nobody else needs. */
+  merge(layer: string): Promise<void>;
+  /** Layers of machines that have not ended. */
+  layersInUse(): string[];
+  /** One layer that says what all layers of a rest say. */
+  flatten(rest: Rest): Promise<string>;
+  /** Makes of a rest what a template's folder holds. */
+  spread(rest: Rest, folder: string): Promise<void>;
+  /** A machine that goes on where another one was saved; stopped still. */
+  restore(rest: Rest): Promise<Machine>;
   /** Ends every machine, also those that are on their way, and makes no more. */
   close(): Promise<void>;
 }

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { clearGroups, groupsOf } from "@svc/host-kit/cgroups.ts";
 import * as z from "zod";
 import { removeRules } from "./network/rules.ts";
 
@@ -110,6 +111,7 @@ async function isLeftOver(owner: Owner, mine: Owner): Promise<boolean> {
 
 async function removeRun(folder: string): Promise<void> {
   await endMachines(folder);
+  await clearGroups(await groupsOf(nameOf(folder)));
   await removeRules(nameOf(folder));
   for (let tries = 1; ; tries += 1) {
     try {

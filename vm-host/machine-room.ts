@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { Ground } from "./images/keeper.ts";
@@ -9,6 +10,7 @@ import { run as runProgram } from "./programs.ts";
 import type { Confinement } from "./qemu/confinement.ts";
 import { QEMU, QemuDriver } from "./qemu/driver.ts";
 import { probeAccelerator } from "./qemu/probe.ts";
+import type { Store } from "./snapshots/store.ts";
 import { Templates } from "./templates.ts";
 
 /** The version of QEMU, or null where there is none. */
@@ -21,7 +23,10 @@ export interface RoomOptions {
   config: VmHostConfig;
   run: Run;
   confinement: Confinement | null;
+  cgroups: Cgroups | null;
   version: string;
+  /** Where disks lie. */
+  store: Store;
   log: Log;
   onTemplate: () => void;
 }
@@ -30,22 +35,33 @@ export interface RoomOptions {
 export interface MachineRoom {
   driver: QemuDriver;
   maker: Maker;
+  templates: Templates;
 }
 
 /** Opens it: possible once there is a kernel to try machines with. */
 export async function openMachineRoom(
   { image }: Ground,
-  { config, run, confinement, version, log, onTemplate }: RoomOptions,
+  { config, run, confinement, cgroups, version, store, log, onTemplate }: RoomOptions,
 ): Promise<MachineRoom> {
   const { cacheDir } = config;
   const runDir = join(run.folder, "vms");
   await mkdir(runDir, { mode: 0o711 });
   const probe = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
   const accelerator = await probeAccelerator(probe);
-  const driver = new QemuDriver({ version, accelerator, confinement, runDir, diskDir: run.disks });
+  const driver = new QemuDriver({
+    version,
+    accelerator,
+    confinement,
+    cgroups,
+    runDir,
+    diskDir: store.layers,
+    ...(config.saveMode && { saveMode: config.saveMode }),
+    onLayers: (below) => store.releaseLayers(below),
+    onTemplate: ({ key }, name, place) => templates.holds.hold(key, name, place),
+  });
   const folder = join(cacheDir, "templates");
   const budgetBytes = config.templateBytes;
   const templates = new Templates({ driver, folder, budgetBytes, log, settle });
   await templates.open();
-  return { driver, maker: new Maker(driver, templates, log, onTemplate) };
+  return { driver, templates, maker: new Maker(driver, templates, log, onTemplate) };
 }

@@ -19,5 +19,6 @@ endWith(async (why) => {
   log.info({ why }, "the host stops");
   await service.stop();
 });
-process.send?.({ type: "ready", url: service.url, table: service.table });
+// The supervisor may have gone meanwhile: then this process is on its way out.
+if (process.connected) process.send?.({ type: "ready", url: service.url, table: service.table });
 log.info({ url: service.url }, "the host is up");

@@ -6,7 +6,7 @@ import { newSelf } from "./guest/identity.ts";
 import type { Templates } from "./templates.ts";
 
 /** How long a new machine's agent may take to answer. A busy host boots slowly under emulation. */
-export const ANSWER_MS = { boot: 90_000, clone: 20_000, warm: 20_000 } as const;
+export const ANSWER_MS = { boot: 90_000, clone: 20_000, warm: 20_000, fork: 20_000 } as const;
 // The caches of the boot only make the template larger; those of the first commands are worth keeping.
 const FIRST_COMMANDS = [
   { cmd: "sh", args: ["-c", "sync; echo 3 > /proc/sys/vm/drop_caches"] },

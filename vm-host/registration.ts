@@ -12,6 +12,8 @@ const GIB = 1024 ** 3;
 /** What this machine allows. */
 export interface Ground {
   isConfined: boolean;
+  /** Memory and tasks of each machine are capped. */
+  isCapped: boolean;
   hasEgress: boolean;
   qemu: string | null;
 }
@@ -54,9 +56,10 @@ export function snapshotOf(parts: Parts): VmHeartbeat {
 }
 
 /** What is weaker on this machine than it could be. */
-export function weaknessesOf({ isConfined, hasEgress }: Ground): string[] {
+export function weaknessesOf({ isConfined, isCapped, hasEgress }: Ground): string[] {
   const found: string[] = [];
   if (!isConfined) found.push("Not root: every machine runs as the host's own user.");
+  if (!isCapped) found.push("No cgroups (needs root): a machine's own process is not capped.");
   if (!hasEgress) found.push("No packet filter (needs root and nft): machines have no network.");
   return found;
 }

@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
+import { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
@@ -16,11 +17,16 @@ import { Confinement } from "./qemu/confinement.ts";
 import { QEMU } from "./qemu/driver.ts";
 import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.ts";
 import { createFront } from "./server/front.ts";
+import { RecordKeeper } from "./snapshots/keeper.ts";
+import { VmStates } from "./snapshots/states.ts";
+import { Store } from "./snapshots/store.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import { Vms } from "./vms.ts";
 
 const DISK_CHECK_MS = 5_000;
+/** Of the time that a host has to stop. */
+const PAUSE_ALL_MS = 6_500;
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -33,8 +39,10 @@ export interface TableLine {
 interface Foundation {
   run: Run;
   confinement: Confinement | null;
+  cgroups: Cgroups | null;
   egress: Egress | null;
   ground: Ground;
+  store: Store;
 }
 
 /** A whole VM host: its machines, its HTTP front and its place in the fleet. */
@@ -47,6 +55,7 @@ export class VmService {
   readonly #capacity: Capacity;
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
+  readonly #states: VmStates;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
   #driver: VmDriver | null = null;
@@ -63,6 +72,10 @@ export class VmService {
     this.#capacity = new Capacity(config.room);
     const { hasEgress } = foundation.ground;
     this.vms = new Vms({ capacity: this.#capacity, log, hasEgress, onChange });
+    const { store } = foundation;
+    const { vms } = this;
+    this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
+    vms.know(this.#states);
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -72,7 +85,13 @@ export class VmService {
     });
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    this.#front = createFront({ vms: this.vms, images: this.#images, hostToken, log });
+    this.#front = createFront({
+      vms,
+      states: this.#states,
+      images: this.#images,
+      hostToken,
+      log,
+    });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -88,10 +107,14 @@ export class VmService {
   static async start(config: VmHostConfig, log: Log): Promise<VmService> {
     const run = await openRun(config.stateDir, config.cacheDir);
     const confinement = Confinement.of(run.seed);
+    const cgroups = confinement && (await Cgroups.make(run.name));
     const egress = await Egress.open(run.name, confinement, config.egressAllow);
     const qemu = await qemuVersion();
-    const ground = { isConfined: confinement !== null, hasEgress: egress !== null, qemu };
-    const service = new VmService(config, log, { run, confinement, egress, ground });
+    const means = { isConfined: confinement !== null, isCapped: cgroups !== null };
+    const ground = { ...means, hasEgress: egress !== null, qemu };
+    const store = await Store.open(config.cacheDir, config.stateDir, log);
+    const foundation = { run, confinement, cgroups, egress, ground, store };
+    const service = new VmService(config, log, foundation);
     await service.#listen();
     await service.#checkDisk();
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
@@ -105,16 +128,19 @@ export class VmService {
     const { ground } = this.#foundation;
     const weak = weaknessesOf(ground).join(" ");
     const isReady = this.#keeper.ground !== null;
-    const state = isReady ? `QEMU ${ground.qemu}, ${this.#config.warm} warm.` : this.#keeper.hint;
+    const state = isReady
+      ? `QEMU ${ground.qemu}, ${this.#config.warm} warm, SVC_WARM_VM=n keeps more ready`
+      : this.#keeper.hint;
     const note = [ground.qemu === null ? NO_QEMU : state, weak].filter(Boolean).join(" ");
     return [{ what: "sandboxes", on: isReady, note }];
   }
 
-  /** Ends every machine, tells the gateway, and leaves nothing on the machine. */
+  /** Pauses every machine that has an owner, ends the others, and leaves nothing but the records. */
   async stop(): Promise<void> {
     clearInterval(this.#diskCheck);
     this.#keeper.close();
     this.vms.isDraining = true;
+    await this.#states.pauseAll(PAUSE_ALL_MS);
     await this.#driver?.close();
     await this.vms.close();
     await this.#shelf?.close();
@@ -128,11 +154,12 @@ export class VmService {
   async #openRoom(ground: ImageGround): Promise<void> {
     this.#images.hint = TRYING;
     try {
-      const { run, confinement, ground: machine } = this.#foundation;
+      const { run, confinement, cgroups, store, ground: machine } = this.#foundation;
       const version = machine.qemu ?? "";
       const onTemplate = (): void => this.#shelf?.fill();
-      const options = { config: this.#config, log: this.#log, run, confinement, version };
-      const room = await openMachineRoom(ground, { ...options, onTemplate });
+      const common = { config: this.#config, log: this.#log, version, store };
+      const options = { ...common, run, confinement, cgroups, onTemplate };
+      const room = await openMachineRoom(ground, options);
       this.#opened(ground, room);
     } catch (error) {
       this.#images.hint = messageOf(error).slice(0, 500);
@@ -141,9 +168,13 @@ export class VmService {
     this.#heartbeats.touch();
   }
 
-  #opened(ground: ImageGround, { driver, maker }: MachineRoom): void {
+  #opened(ground: ImageGround, { driver, maker, templates }: MachineRoom): void {
     const onChange = (): void => this.#heartbeats.touch();
     this.#driver = driver;
+    const { store } = this.#foundation;
+    const { cacheDir } = this.#config;
+    store.inUse = () => driver.layersInUse();
+    this.#states.open(new RecordKeeper({ driver, templates, store, cacheDir, log: this.#log }));
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;

@@ -37,6 +37,11 @@ export class Capacity {
     const { free } = this;
     if (free.slots < 1) return "slots";
     if (free.cpu < cpu || free.memMb < memMb) return "size";
+    return this.force({ cpu, memMb });
+  }
+
+  /** Takes room whether it is there or not, for what is about to end another one. */
+  force({ cpu, memMb }: Pick<PlaceVm, "cpu" | "memMb">): () => void {
     this.#add(1, cpu, memMb);
     let isGiven = false;
     return () => {

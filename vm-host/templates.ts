@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
+import { Holds } from "./snapshots/holds.ts";
 import { takeBuildLock } from "./images/lock.ts";
 import { hashOf } from "./images/recipe.ts";
 import { FILES } from "./qemu/command.ts";
@@ -49,12 +50,15 @@ export interface TemplatesOptions {
 
 /** Machines that were booted once per image, agent and size, and are frozen on disk. */
 export class Templates {
+  /** Who needs a template that must not be dropped. */
+  readonly holds: Holds;
   readonly #options: TemplatesOptions;
   readonly #building = new Map<string, Promise<Template | null>>();
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(options: TemplatesOptions) {
     this.#options = options;
+    this.holds = new Holds(options.folder);
   }
 
   /** Removes what a build that broke off left behind. */
@@ -67,7 +71,11 @@ export class Templates {
 
   /** The template of a machine like this, or null. One that is not as it was made is thrown away. */
   async find(spec: MachineSpec): Promise<Template | null> {
-    const key = this.#keyOf(spec);
+    return this.get(this.#keyOf(spec), spec);
+  }
+
+  /** The template of this key, which is one of this image and agent. */
+  async get(key: string, spec: MachineSpec): Promise<Template | null> {
     const folder = join(this.#options.folder, key);
     const note = await readNote(folder);
     if (!note) return null;
@@ -75,7 +83,7 @@ export class Templates {
     if (fault === null) {
       const now = new Date();
       await utimes(join(folder, NOTE), now, now);
-      return { key, folder, spec, life: lifeOf(note) };
+      return { key, digest: hashOf(note), folder, spec, life: lifeOf(note) };
     }
     this.#options.log.warn({ template: key, fault }, "a template is not as it was made");
     await rm(folder, { recursive: true, force: true });
@@ -92,6 +100,25 @@ export class Templates {
     this.#building.set(key, building);
     void building.finally(() => this.#building.delete(key));
     return building;
+  }
+
+  /** Makes a template of something else than a boot: `fill` writes its files. */
+  async adopt(
+    key: string,
+    spec: MachineSpec,
+    life: LifeStart,
+    fill: (folder: string) => Promise<void>,
+  ): Promise<Template> {
+    const work = join(this.#options.folder, `${key}.${process.pid}.tmp`);
+    try {
+      await rm(work, { recursive: true, force: true });
+      await mkdir(work, { mode: 0o755 });
+      await fill(work);
+      return await this.#finish({ key, folder: work, spec, life });
+    } catch (error) {
+      await rm(work, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {
@@ -114,19 +141,26 @@ export class Templates {
       // Machines' users pass through to the files they may read.
       await mkdir(work, { mode: 0o755 });
       const life = await this.#freeze(spec, work);
-      const note = await noteOf({ spec, key, folder: work, life });
-      await writeFile(join(work, NOTE), JSON.stringify(note), { mode: 0o600 });
-      const folder = join(parent, key);
-      await rm(folder, { recursive: true, force: true });
-      await rename(work, folder);
+      const template = await this.#finish({ key, folder: work, spec, life });
       log.info({ template: key, ms: Date.now() - startedAt }, "a template was made");
-      await this.#keepBudget(key);
-      return { key, folder, spec, life };
+      return template;
     } catch (error) {
       log.error({ reason: messageOf(error) }, "a template could not be made");
       await rm(work, { recursive: true, force: true });
       return null;
     }
+  }
+
+  /** Puts a whole one in its place, and makes room for it. */
+  async #finish(made: Omit<Template, "digest">): Promise<Template> {
+    const { key, folder: work } = made;
+    const note = await noteOf(made);
+    await writeFile(join(work, NOTE), JSON.stringify(note), { mode: 0o600 });
+    const folder = join(this.#options.folder, key);
+    await rm(folder, { recursive: true, force: true });
+    await rename(work, folder);
+    await this.#keepBudget(key);
+    return { ...made, folder, digest: hashOf(note) };
   }
 
   async #freeze(spec: MachineSpec, work: string): Promise<LifeStart> {
@@ -150,7 +184,7 @@ export class Templates {
     const all = await Promise.all(names.map((name) => sizeOf(folder, name)));
     let total = all.reduce((sum, one) => sum + one.bytes, 0);
     for (const { name, bytes } of all.toSorted((left, right) => left.usedAt - right.usedAt)) {
-      if (total <= budgetBytes || name === newest) continue;
+      if (total <= budgetBytes || name === newest || (await this.holds.areOn(name))) continue;
       // Machines that came from it keep its files open.
       await rm(join(folder, name), { recursive: true, force: true });
       total -= bytes;
@@ -159,7 +193,7 @@ export class Templates {
   }
 }
 
-async function noteOf({ key, folder, spec, life }: Template): Promise<Note> {
+async function noteOf({ key, folder, spec, life }: Omit<Template, "digest">): Promise<Note> {
   return {
     key,
     image: spec.image.image,

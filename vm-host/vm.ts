@@ -6,6 +6,8 @@ import type { Guest } from "./guest/guest.ts";
 /** A customer's open socket. */
 export interface CustomerSocket {
   end(code: number, reason: string): void;
+  /** Says what becomes of the machine, right before the end. */
+  tell(state: "paused" | "running" | "gone", reason: string): void;
 }
 
 /** Samples closer together than this would tell noise. */
@@ -25,6 +27,9 @@ export class Vm {
   readonly sockets = new Set<CustomerSocket>();
   lastActivityAt = Date.now();
   ended: VmReport["ended"];
+  /** Its processors stand still until the next request. */
+  isParked = false;
+  #metrics: VmMetrics | null = null;
   #samples: Sample[] = [];
   #pct = 0;
 
@@ -35,8 +40,30 @@ export class Vm {
     this.placed = placed;
   }
 
+  /** A request: what is parked goes on before it is answered. */
   touch(): void {
     this.lastActivityAt = Date.now();
+    if (this.isParked) void this.#wake().catch(() => null);
+  }
+
+  /** Stops its processors. Nothing else changes: ports, memory and network stay. */
+  async park(): Promise<void> {
+    if (this.isParked) return;
+    const asked = this.lastActivityAt;
+    await this.metrics().catch(() => null);
+    await this.machine.stop();
+    this.isParked = true;
+    // A request came while it was being stopped.
+    if (this.lastActivityAt !== asked) await this.#wake();
+  }
+
+  async #wake(): Promise<void> {
+    this.isParked = false;
+    // Waits in the port, before the request: the guest's clock stood still, too.
+    const told = this.guest.setClock();
+    told.catch(() => null);
+    await this.machine.cont();
+    await told;
   }
 
   report(): VmReport {
@@ -45,17 +72,26 @@ export class Vm {
   }
 
   async metrics(): Promise<VmMetrics> {
+    if (this.isParked && this.#metrics) return { ...this.#metrics, cpuPct: 0 };
     const [cpuPct, { memBytes, memTotalBytes, diskBytes }] = await Promise.all([
       this.#cpuPct(),
       this.guest.metrics(),
     ]);
-    return { cpuPct, memBytes, memTotalBytes, diskBytes, contextScoped: false };
+    this.#metrics = { cpuPct, memBytes, memTotalBytes, diskBytes, contextScoped: false };
+    return this.#metrics;
   }
 
   /** Closes the customers' sockets, then ends the machine. */
   async end(code: number, reason: string): Promise<void> {
-    for (const socket of this.sockets) socket.end(code, reason);
+    this.endSockets("gone", code, reason);
     await this.machine.destroy();
+  }
+
+  endSockets(state: "paused" | "running" | "gone", code: number, reason: string): void {
+    for (const socket of this.sockets) {
+      socket.tell(state, reason);
+      socket.end(code, reason);
+    }
   }
 
   /** How busy its processors were since the last look, or since a moment ago. */

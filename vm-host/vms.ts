@@ -14,6 +14,24 @@ const GONE = 4404;
 /** How a placement ended. */
 export type Placed = { placed: VmPlaced } | { status: 409 | 503 | 507; refused: VmRefused };
 
+/** A machine that is to be made for a sandbox. */
+export interface Recipe {
+  spec: MachineSpec;
+  make(): Promise<Made>;
+  /** It knows already who it is. */
+  isIdentified?: boolean;
+  /** A fork keeps the disk that it has. */
+  diskGb?: number;
+}
+
+/** What knows the machines that do not run. */
+export interface Asleep {
+  reports(): VmReport[];
+  has(id: string): boolean;
+  /** Forgets it, once what is under way with it is over. */
+  remove(id: string): Promise<void>;
+}
+
 export interface VmsOptions {
   capacity: Capacity;
   log: Log;
@@ -32,6 +50,7 @@ export class Vms {
   /** Ids that were ended while they were on their way. */
   readonly #cancelled = new Set<string>();
   #source: { maker: Maker; shelf: Shelf } | null = null;
+  #asleep: Asleep | null = null;
   #seq = 0;
 
   constructor(options: VmsOptions) {
@@ -41,6 +60,11 @@ export class Vms {
   /** Machines can be made from now on. */
   open(maker: Maker, shelf: Shelf): void {
     this.#source = { maker, shelf };
+  }
+
+  /** Machines that do not run are here as well. */
+  know(asleep: Asleep): void {
+    this.#asleep = asleep;
   }
 
   nextSeq(): number {
@@ -57,17 +81,31 @@ export class Vms {
     const starting = [...this.#placing.keys()].map((id): VmReport => {
       return { id, state: "starting", lastActivityAt: Date.now() };
     });
-    return [...starting, ...[...this.#vms.values()].map((vm) => vm.report())];
+    const running = [...this.#vms.values()].map((vm) => vm.report());
+    const awake = new Set(running.map(({ id }) => id));
+    const asleep = this.#asleep?.reports().filter(({ id }) => !awake.has(id)) ?? [];
+    return [...starting, ...running, ...asleep];
+  }
+
+  /** Those that run, or can. */
+  get all(): Vm[] {
+    return [...this.#vms.values()].filter(({ ended }) => !ended);
   }
 
   /** Makes a machine for a sandbox. A repeat gets what the first got. */
   async place(id: string, ask: PlaceVm, base: Omit<MachineSpec, "cpu" | "memMb">): Promise<Placed> {
+    const spec = { ...base, cpu: ask.cpu, memMb: memoryClass(ask.memMb) };
+    return this.placeAs(id, ask, { spec, make: () => this.#make(spec) });
+  }
+
+  async placeAs(id: string, ask: PlaceVm, recipe: Recipe): Promise<Placed> {
     const known = this.get(id);
     if (known) return { placed: this.#stamp(known) };
     const under = this.#placing.get(id);
     if (under) return under;
     if (this.isDraining) return refuse(503, "NoCapacity", "This host takes no new machines.");
-    const placing = this.#place(id, ask, base);
+    if (this.#asleep?.has(id)) return refuse(409, "NotRunning", "This machine is paused.");
+    const placing = this.#place(id, ask, recipe);
     this.#placing.set(id, placing);
     return placing.finally(() => this.#placing.delete(id));
   }
@@ -75,11 +113,31 @@ export class Vms {
   /** Ends a machine, also one that is on its way. Nothing when there is none. */
   async end(id: string): Promise<void> {
     if (this.#placing.has(id)) this.#cancelled.add(id);
+    await this.#end(id);
+    await this.#asleep?.remove(id);
+    // It was on its way back when it was told to end.
+    await this.#end(id);
+  }
+
+  async #end(id: string): Promise<void> {
     const vm = this.#vms.get(id);
     this.#vms.delete(id);
     if (!vm) return;
     this.#options.onChange();
     await vm.end(GONE, "the sandbox was released");
+  }
+
+  /** A machine of a sandbox that runs now. */
+  add(vm: Vm): void {
+    this.#vms.set(vm.id, vm);
+    void vm.machine.exited.then((words) => this.#died(vm, words));
+    this.#options.onChange();
+  }
+
+  /** It ends, and that is as it should be. */
+  release(vm: Vm): void {
+    if (this.#vms.get(vm.id) === vm) this.#vms.delete(vm.id);
+    this.#options.onChange();
   }
 
   /** The gateway has heard that these ended. */
@@ -98,24 +156,20 @@ export class Vms {
   async close(): Promise<void> {
     this.isDraining = true;
     await Promise.all(this.#placing.values());
-    await Promise.all([...this.#vms.keys()].map((id) => this.end(id)));
+    for (const vm of this.#vms.values()) await vm.end(GONE, "the host stops");
+    this.#vms.clear();
   }
 
-  async #place(
-    id: string,
-    ask: PlaceVm,
-    base: Omit<MachineSpec, "cpu" | "memMb">,
-  ): Promise<Placed> {
+  async #place(id: string, ask: PlaceVm, recipe: Recipe): Promise<Placed> {
     const startedAt = Date.now();
-    const spec = { ...base, cpu: ask.cpu, memMb: memoryClass(ask.memMb) };
-    const room = this.#options.capacity.take(spec);
+    const room = this.#options.capacity.take(recipe.spec);
     if (room === "slots") return refuse(503, "NoCapacity", "Every place on this host is taken.");
     if (room === "size")
       return refuse(507, "InsufficientCapacity", "This size does not fit here right now.");
     try {
-      const made = await this.#make(spec);
+      const made = await recipe.make();
       void made.machine.exited.then(() => room());
-      const vm = await this.#own(id, ask, made, startedAt);
+      const vm = await this.#own(id, ask, recipe, made, startedAt);
       if (this.#cancelled.delete(id)) {
         await this.end(id);
         return refuse(503, "NoCapacity", "It was released while it was being made.");
@@ -139,22 +193,22 @@ export class Vms {
   }
 
   /** Gives a machine to its sandbox: nothing of it is reported before the guest knows who it is. */
-  async #own(id: string, ask: PlaceVm, made: Made, startedAt: number): Promise<Vm> {
+  async #own(id: string, ask: PlaceVm, recipe: Recipe, made: Made, startedAt: number): Promise<Vm> {
     const { machine, guest, how } = made;
     const { isolation, envs } = ask;
     try {
       const hasNetwork = isolation !== "hardened" && this.#options.hasEgress;
-      if (!hasNetwork) await machine.setNetwork(false);
-      await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
-      const diskGb = await grownDisk(made, ask.diskGb);
+      if (!recipe.isIdentified) {
+        if (!hasNetwork) await machine.setNetwork(false);
+        await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
+      }
+      const diskGb = recipe.diskGb ?? (await grownDisk(made, ask.diskGb));
       const { cpu, memMb } = machine.spec;
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
       const acquiredMs = Date.now() - startedAt;
       const got = { cpu, memMb, diskGb, isolation, enforcement, how, acquiredMs };
       const vm = new Vm(id, machine, guest, got);
-      this.#vms.set(id, vm);
-      void machine.exited.then((words) => this.#died(vm, words));
-      this.#options.onChange();
+      this.add(vm);
       return vm;
     } catch (error) {
       const console = (await machine.console()).slice(-1_000);
@@ -173,7 +227,12 @@ export class Vms {
   }
 
   #stamp(vm: Vm): VmPlaced {
-    return { ...vm.placed, bootId: this.bootId, seq: this.nextSeq() };
+    return { ...vm.placed, ...this.stamp() };
+  }
+
+  /** Orders an answer among the heartbeats. */
+  stamp(): { bootId: string; seq: number } {
+    return { bootId: this.bootId, seq: this.nextSeq() };
   }
 }
 
@@ -188,6 +247,6 @@ async function grownDisk({ machine, guest }: Made, askedGb: number): Promise<num
   return diskGb;
 }
 
-function refuse(status: 409 | 503 | 507, code: VmRefused["code"], error: string): Placed {
+export function refuse(status: 409 | 503 | 507, code: VmRefused["code"], error: string): Placed {
   return { status, refused: { error, code } };
 }

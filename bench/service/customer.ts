@@ -1,3 +1,4 @@
+import { Profile } from "@svc/contract/browser/profile.ts";
 import { SessionCreated, SessionList, SessionRecord } from "@svc/contract/browser/session.ts";
 
 const CALL_MS = 60_000;
@@ -13,6 +14,12 @@ export class Refused extends Error {
   }
 }
 
+/** What the benches ask of a session. */
+export interface SessionAsk {
+  lease?: { idleSeconds: number };
+  profileId?: string;
+}
+
 /** A caller of the browser API. */
 export class Customer {
   readonly base: string;
@@ -23,7 +30,7 @@ export class Customer {
     this.key = key;
   }
 
-  async create(ask: { lease?: { idleSeconds: number } } = {}): Promise<SessionCreated> {
+  async create(ask: SessionAsk = {}): Promise<SessionCreated> {
     return SessionCreated.parse(JSON.parse(await this.#call("POST", "/sessions", ask)));
   }
 
@@ -34,6 +41,13 @@ export class Customer {
 
   async read(id: string): Promise<SessionRecord> {
     return SessionRecord.parse(JSON.parse(await this.#call("GET", `/sessions/${id}`)));
+  }
+
+  /** A profile with this state; one that was never saved without it. */
+  async newProfile(name: string, storageState?: object): Promise<string> {
+    const { id } = Profile.parse(JSON.parse(await this.#call("POST", "/profiles", { name })));
+    if (storageState) await this.#call("POST", `/profiles/${id}/save`, { storageState });
+    return id;
   }
 
   /** Every session with this status. */

@@ -22,6 +22,9 @@ export class Service {
     chmodSync(scratch, 0o711);
     const supervisor = new Program(["scripts/start.ts"], {
       SVC_PORT: "0",
+      // Machines of their own accord would take the processor from what is measured.
+      SVC_WARM_VM: "0",
+      SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDirOf(folder),
       SVC_LOG_LEVEL: "warn",
       TMPDIR: scratch,

@@ -8,6 +8,7 @@ import type { SoakRecord } from "./record.ts";
 
 const LIMIT_MS = 90_000;
 const POLL_MS = 100;
+const MOST_DUE = 2;
 /** So that kills fall into every moment of a session. */
 const DELAY_MS = 1_500;
 const SLACK_MS = { browser: 3_000, pool: 3_000, gateway: 3_000 } as const;
@@ -21,6 +22,8 @@ export class Killer {
   readonly #record: SoakRecord;
   readonly #random: Random;
   #queue: Promise<void> = Promise.resolve();
+  /** Kills that were ordered and are not over, oldest first. */
+  readonly #due: Promise<void>[] = [];
 
   constructor(service: Service, operator: Operator, record: SoakRecord, random: Random) {
     this.#service = service;
@@ -33,7 +36,15 @@ export class Killer {
   order(): void {
     const target = pickWeighted(this.#random, WEIGHTS);
     const delayMs = this.#random() * DELAY_MS;
-    this.#queue = this.#queue.then(() => this.#strike(target, delayMs));
+    const done = this.#queue.then(() => this.#strike(target, delayMs));
+    this.#queue = done;
+    this.#due.push(done);
+    void done.then(() => this.#due.shift());
+  }
+
+  /** Resolves when few kills are due: sessions must not run away from them. */
+  async caughtUp(): Promise<void> {
+    while (this.#due.length > MOST_DUE) await this.#due[0];
   }
 
   /** Resolves when all ordered kills are done and the service is whole. */
@@ -47,11 +58,12 @@ export class Killer {
     if (!victim) return this.#record.anomaly(`there is no ${target} to kill`);
     const urlBefore = await this.#poolUrl();
     const close = this.#record.windows.open(SLACK_MS[target]);
+    const served = this.#record.created.length;
     process.kill(victim.pid, "SIGKILL");
     this.#record.count(`killed: ${target}`);
     let lack: string | null = null;
     const whole = await this.#until(async () => {
-      lack = await this.#lack(target, victim, urlBefore);
+      lack = await this.#lack(target, victim, urlBefore, served);
       return lack === null ? true : null;
     });
     if (!whole) this.#record.anomaly(`not recovered from the kill of a ${target}: ${lack}`);
@@ -73,13 +85,22 @@ export class Killer {
     return pick(this.#random, [slot, browser ?? slot]) ?? null;
   }
 
-  /** What is still missing: the victim gone, the pool registered, by a new URL if it was killed, a browser idle. */
-  async #lack(target: Target, victim: Process, urlBefore: string): Promise<string | null> {
+  /**
+   * What is still missing: the victim gone, the pool registered, by a new URL if it was killed, and a
+   * browser idle or, where clients take each one at once, given out since.
+   */
+  async #lack(
+    target: Target,
+    victim: Process,
+    urlBefore: string,
+    served: number,
+  ): Promise<string | null> {
     if (processes().some(({ pid, isZombie }) => pid === victim.pid && !isZombie))
       return "the victim lives";
     const url = await this.#poolUrl();
     if (url === "") return "no pool is registered";
     if (target === "pool" && url === urlBefore) return "the pool has not registered anew";
+    if (this.#record.created.length > served) return null;
     return (await this.#idle()) > 0 ? null : "no browser is idle";
   }
 

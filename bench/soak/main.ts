@@ -50,7 +50,7 @@ async function soak(sessions: number, options: Options): Promise<void> {
   const visit = { customer, siteUrl: site.url };
   const early = new SoakRecord();
   const first = new Visitor({ ...visit, record: early, orphans: 0 });
-  await visitAll(first, WARM_UP, seed + 1, () => undefined);
+  await visitAll(first, WARM_UP, seed + 1, () => Promise.resolve());
   const before = await atRest(place);
   const began = performance.now();
   const record = new SoakRecord();
@@ -76,8 +76,9 @@ function saidBy(service: Service): string[] {
 function killsAt(seed: number, sessions: number, kills: number, killer: Killer) {
   const random = seeded(seed + 2);
   const due = Array.from({ length: kills }, () => Math.floor(random() * sessions));
-  return (session: number): void => {
+  return (session: number): Promise<void> => {
     for (const at of due) if (at === session) killer.order();
+    return killer.caughtUp();
   };
 }
 
@@ -85,14 +86,14 @@ async function visitAll(
   visitor: Visitor,
   sessions: number,
   seed: number,
-  onStart: (session: number) => void,
+  onStart: (session: number) => Promise<void>,
 ): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < sessions) {
       const session = next;
       next += 1;
-      onStart(session);
+      await onStart(session);
       // Each session has its own dice, so that it is the same whoever runs it.
       await visitor.visit(seeded(seed * 1_000_003 + session));
     }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { groupsOf } from "@svc/browser-pool/launch/cgroups.ts";
+import { groupsOf } from "@svc/host-kit/cgroups.ts";
 
 const LOOK_MS = 100;
 const isRun = (name: string): boolean => name.startsWith("svc-");

@@ -2,7 +2,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { homeOf } from "../wire/layout.ts";
 import type { Fitness } from "./fitness.ts";
-import { NAMESPACES, OWN, STATUS, asUser, inCgroups, systemFolders } from "./sandbox.ts";
+import { inCgroups } from "@svc/host-kit/cgroups.ts";
+import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "./sandbox.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(PROJECT, "browser-pool/playwright/main.ts");

@@ -102,7 +102,7 @@ export class SandboxedProcess {
 }
 
 /** SIGKILL to a process, or to a group by its negative id. */
-export function signal(pid: number): void {
+function signal(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {

@@ -1,5 +1,6 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname } from "node:path";
+import { inCgroups } from "@svc/host-kit/cgroups.ts";
 
 /** The programs a slot is made of. */
 export interface Programs {
@@ -40,10 +41,6 @@ const READABLE = [
 const INSIDE = `"$1" -b 65536 TCP-LISTEN:${PROXY_PORT},bind=127.0.0.1,fork,reuseaddr,nodelay "UNIX-CONNECT:$2" 3<&- 4>&- &
 shift 2; exec "$@"`;
 
-// Joins the cgroups while still root, then becomes the slot's user.
-const JOIN = `while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 97; shift; done
-shift; exec "$@"`;
-
 export interface SandboxOptions {
   programs: Programs;
   /** The writable folders: its own, and that of files which Playwright shares. Their paths are the same inside. */
@@ -76,11 +73,6 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
 export function asUser(setpriv: string, uid: number): string[] {
   const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
   return [setpriv, ...user, "--inh-caps=-all", "--bounding-set=-all"];
-}
-
-/** The command that joins cgroups, which needs root, before it becomes this one. */
-export function inCgroups(cgroups: string[], command: string[]): string[] {
-  return ["/bin/sh", "-c", JOIN, "sh", ...cgroups, "--", ...command];
 }
 
 /** The system, read only. */

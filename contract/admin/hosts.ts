@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { KindReport } from "../host-protocol/heartbeat.ts";
+import { ImageReport, VmHeartbeat } from "../host-protocol/vms.ts";
 
 /** A registered host, as the fleet knows it. */
 export const HostRecord = z.object({
@@ -13,6 +14,16 @@ export const HostRecord = z.object({
   proxyTiers: z.array(z.string()).exactOptional(),
   draining: z.boolean(),
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
+  /** VM hosts. */
+  accel: VmHeartbeat.shape.accel,
+  capabilities: z.array(z.string()).exactOptional(),
+  egress: z.string().exactOptional(),
+  weaknesses: z.array(z.string()).exactOptional(),
+  warm: z.number().exactOptional(),
+  free: VmHeartbeat.shape.free.exactOptional(),
+  images: z.array(ImageReport).exactOptional(),
+  /** Why it can serve nothing at all. */
+  hint: z.string().exactOptional(),
   /** Milliseconds since the epoch. */
   seenAt: z.number(),
 });

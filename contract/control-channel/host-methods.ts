@@ -29,6 +29,8 @@ export const HOST_METHODS = {
       }),
     result: Exit.extend({ truncated: z.literal(true).exactOptional() }),
   },
+  /** A machine that stood still, in the same life, is told the time. */
+  "clock.set": { params: Identity.pick({ nowMs: true }), result: z.object({}) },
   "metrics.read": { params: z.object({}), result: GuestMetrics },
   /**
    * A TCP connection to a port of the guest's loopback. `ports.connected` comes once it stands, `ConnectionRefused`

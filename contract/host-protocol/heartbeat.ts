@@ -61,11 +61,7 @@ export const PoolHeartbeat = z.object({
 });
 export type PoolHeartbeat = z.infer<typeof PoolHeartbeat>;
 
-/** POST /internal/hosts/:hostId/heartbeat. VM hosts join this union with their own shape. */
-export const Heartbeat = z.discriminatedUnion("type", [PoolHeartbeat]);
-export type Heartbeat = z.infer<typeof Heartbeat>;
-
-/** The heartbeat of either type of host, which the gateway takes once it places machines. */
+/** POST /internal/hosts/:hostId/heartbeat: of either type of host. */
 export const AnyHeartbeat = z.discriminatedUnion("type", [PoolHeartbeat, VmHeartbeat]);
 export type AnyHeartbeat = z.infer<typeof AnyHeartbeat>;
 

@@ -37,8 +37,8 @@ export const VmPlaced = z.object({
   diskGb: z.int(),
   isolation: Isolation,
   enforcement: Enforcement,
-  /** From a warm clone, a clone made for it, or a boot because no template was there. */
-  how: z.enum(["warm", "clone", "boot"]),
+  /** From a warm clone, a clone made for it, a boot because no template was there, or a snapshot. */
+  how: z.enum(["warm", "clone", "boot", "fork"]),
   acquiredMs: z.number().nonnegative(),
   bootId: z.string(),
   /** The host's seq at the placement: an older heartbeat knows nothing of it. */
@@ -49,7 +49,14 @@ export type VmPlaced = z.infer<typeof VmPlaced>;
 /** Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. */
 export const VmRefused = z.object({
   error: z.string(),
-  code: z.enum(["HostCapabilityMissing", "NoCapacity", "InsufficientCapacity", "NotRunning"]),
+  code: z.enum([
+    "HostCapabilityMissing",
+    "InsufficientCapacity",
+    "NoCapacity",
+    "NotRunning",
+    "SnapshotNotRestorable",
+    "UnknownSnapshot",
+  ]),
   hint: z.string().exactOptional(),
   missingCapabilities: z.array(z.string()).exactOptional(),
   /** How far the image is, when it is being built. */
@@ -60,7 +67,8 @@ export type VmRefused = z.infer<typeof VmRefused>;
 /** A machine on a host, as the host sees it. */
 export const VmReport = z.object({
   id: z.string(),
-  state: z.enum(["starting", "running"]),
+  /** A paused one outlives its host's process: it is in the first heartbeat of the next. */
+  state: z.enum(["starting", "running", "paused"]),
   /** Set once it is gone without having been told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
   /** Milliseconds since the epoch. */

@@ -1,18 +1,26 @@
 import { ADMIN } from "./admin.ts";
+import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
 import { OBJECTS } from "./objects.ts";
+import { PORTS } from "./ports.ts";
 import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
+import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
 export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
+  ...SANDBOXES,
+  ...FILES,
+  ...PORTS,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,
+  ...USAGE,
   ...ADMIN,
   ...INTERNAL,
 } as const;

@@ -1,4 +1,5 @@
-import { Heartbeat, HeartbeatReply } from "../host-protocol/heartbeat.ts";
+import { AnyHeartbeat, HeartbeatReply } from "../host-protocol/heartbeat.ts";
+import { AskObject, ObjectUrls } from "../host-protocol/objects.ts";
 import { RecordingReport } from "../host-protocol/recording.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
@@ -11,7 +12,7 @@ export const INTERNAL = {
     summary: "A host says what it holds; the reply says what to end.",
     auth: "host",
     bodyBytes: LIMITS.hostBodyBytes,
-    request: Heartbeat,
+    request: AnyHeartbeat,
     success: { status: 200, body: HeartbeatReply },
     errors: ["InvalidJson", "ValidationError"],
   },
@@ -24,5 +25,15 @@ export const INTERNAL = {
     request: RecordingReport,
     success: { status: 204, body: null },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "ControlPlaneUnavailable"],
+  },
+  askObject: {
+    method: "POST",
+    path: "/internal/objects",
+    summary: "A host asks by which signed URLs it may read or store an object.",
+    auth: "host",
+    bodyBytes: LIMITS.requestBodyBytes,
+    request: AskObject,
+    success: { status: 200, body: ObjectUrls },
+    errors: ["InvalidJson", "ValidationError", "ObjectNotFound", "ControlPlaneUnavailable"],
   },
 } as const satisfies Record<string, Operation>;

@@ -1,3 +1,4 @@
+import { CompleteObject, ObjectStored } from "../host-protocol/objects.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
@@ -10,6 +11,32 @@ export const OBJECTS = {
     auth: "none",
     bodyBytes: LIMITS.requestBodyBytes,
     success: { status: 200, body: null },
-    errors: ["ObjectNotFound", "ControlPlaneUnavailable"],
+    errors: ["ObjectNotFound", "RangeNotSatisfiable", "ControlPlaneUnavailable"],
+  },
+  putObject: {
+    method: "PUT",
+    path: "/objects/:token",
+    summary:
+      "Store an object, or a part of one, by a signed URL: exactly as many bytes as it was signed for.",
+    auth: "none",
+    bodyBytes: LIMITS.objectPartBytes,
+    success: { status: 200, body: ObjectStored },
+    errors: ["ValidationError", "ObjectNotFound", "UploadVoid", "ControlPlaneUnavailable"],
+  },
+  completeObject: {
+    method: "POST",
+    path: "/objects/:token",
+    summary: "Put the parts of an object together, by a signed URL.",
+    auth: "none",
+    bodyBytes: LIMITS.hostBodyBytes,
+    request: CompleteObject,
+    success: { status: 200, body: ObjectStored },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "ObjectNotFound",
+      "UploadVoid",
+      "ControlPlaneUnavailable",
+    ],
   },
 } as const satisfies Record<string, Operation>;

@@ -24,6 +24,12 @@ export const VM_SIZES = {
   diskGb: { least: 1, most: 20, default: 4 },
 } as const;
 
+/** On `shared` there is less of it (document 2, Limits). */
+export const SHARED_SIZES = {
+  cpu: { most: 4 },
+  memMb: { most: 2_048, default: 512 },
+} as const;
+
 const within = ({ least, most }: { least: number; most: number }) => z.int().min(least).max(most);
 
 /** Fields of a size, in range. */

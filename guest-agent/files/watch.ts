@@ -1,6 +1,6 @@
 import type { FileEvent } from "@svc/contract/control-channel/file-methods.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
-import { watch } from "node:fs";
+import { type Stats, watch } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { onPath } from "./errors.ts";
@@ -15,14 +15,15 @@ export async function watchFiles({ path, recursive }: Watch, context: RequestCon
   const isFolder = (await onPath(path, () => stat(path))).isDirectory();
   const { promise, reject } = Promise.withResolvers<never>();
   const { signal, notify, id } = context;
+  const judge = new ChangeJudge();
   let order = Promise.resolve();
   const tell = async (event: string, name: string | null): Promise<void> => {
     if (name === null) notify("files.event", { id, type: "overflow", path } satisfies FileEvent);
     else await tellOne(event, isFolder ? join(path, name) : path);
   };
   const tellOne = async (event: string, where: string): Promise<void> => {
-    const type = await typeOf(event, where);
-    notify("files.event", { id, type, path: where } satisfies FileEvent);
+    const type = await judge.typeOf(event, where);
+    if (type) notify("files.event", { id, type, path: where } satisfies FileEvent);
   };
   const watcher = watch(path, { recursive }, (event, name) => {
     // One after another, so that events keep their order.
@@ -37,11 +38,33 @@ export async function watchFiles({ path, recursive }: Watch, context: RequestCon
   }
 }
 
-// Node tells a change of content or of a name; whether the name is there now tells which.
-async function typeOf(event: string, path: string): Promise<FileEvent["type"]> {
-  if (event === "change") return "write";
-  return lstat(path).then(
-    () => "create",
-    () => "remove",
-  );
+/** The file systems' clock ticks in steps as long as this. */
+const TICK_MS = 20;
+/** More files than this are not remembered one by one. */
+const FILES_MOST = 10_000;
+
+/** Node tells a change of a name, or one of content or rights: what is there now tells which. */
+class ChangeJudge {
+  readonly #startedAt = Date.now();
+  /** When the content of files changed last, as far as it was told. */
+  readonly #written = new Map<string, number>();
+
+  /** Null: nothing worth telling. */
+  async typeOf(event: string, path: string): Promise<FileEvent["type"] | null> {
+    const found = await lstat(path).catch(() => null);
+    const isWrite = found !== null && this.#isWrite(path, found);
+    if (event !== "change") return found ? "create" : "remove";
+    // Its removal is told next.
+    if (!found) return null;
+    return isWrite ? "write" : "chmod";
+  }
+
+  #isWrite(path: string, { mtimeMs, ctimeMs }: Stats): boolean {
+    const before = this.#written.get(path);
+    if (this.#written.size >= FILES_MOST) this.#written.clear();
+    this.#written.set(path, mtimeMs);
+    if (before === undefined) return mtimeMs >= this.#startedAt - TICK_MS;
+    // Several writes may be seen with the time of the last; a change of rights moves the other time only.
+    return mtimeMs !== before || mtimeMs === ctimeMs;
+  }
 }

@@ -13,7 +13,11 @@ export async function assume(
   const clockStepMs = identity.nowMs - Date.now();
   // The clock first: the other steps take time, and `nowMs` grows old.
   await launcher.setClock(identity.nowMs);
-  await Promise.all([launcher.addEntropy(identity.entropy), nameMachine(identity, root)]);
+  await Promise.all([
+    launcher.addEntropy(identity.entropy),
+    nameMachine(identity, root),
+    identity.dropConnections && launcher.dropConnections(),
+  ]);
   return { generation: identity.generation, tookMs: performance.now() - began, clockStepMs };
 }
 

@@ -1,35 +1,30 @@
 import { Identity } from "@svc/contract/control-channel/identity.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import * as z from "zod";
 import { replace } from "./machine.ts";
 
 const PLACE = "run/svc/identity.json";
-const Kept = z.object({ kernelBoot: z.string(), identity: Identity });
 
-/** Keeps the identity for an agent that is started again in the same life: it answers on without the host's help. */
+/**
+ * Keeps the identity for an agent that is started again in the same life: it answers on without the host's help. Below
+ * /run, which is memory: after a boot of the kernel there is none.
+ */
 export class IdentityMemory {
-  readonly #root: string;
+  readonly #file: string;
 
   constructor(root: string) {
-    this.#root = root;
+    this.#file = join(root, PLACE);
   }
 
   async keep(identity: Identity): Promise<void> {
-    const kept = { kernelBoot: await kernelBoot(), identity };
-    await replace(join(this.#root, PLACE), JSON.stringify(kept), 0o600);
+    await replace(this.#file, JSON.stringify(identity), 0o600);
   }
 
-  /** Null after a boot of the kernel: that is another machine. */
+  /** Null where none was kept, or not whole. */
   async recall(): Promise<Identity | null> {
-    const text = await readFile(join(this.#root, PLACE), "utf8").catch(() => "null");
-    const { data } = Kept.safeParse(parse(text));
-    return data && data.kernelBoot === (await kernelBoot()) ? data.identity : null;
+    const text = await readFile(this.#file, "utf8").catch(() => "null");
+    return Identity.safeParse(parse(text)).data ?? null;
   }
-}
-
-async function kernelBoot(): Promise<string> {
-  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }
 
 function parse(text: string): unknown {

@@ -153,6 +153,11 @@ export class Launcher {
     await this.#ask("entropy", bytes);
   }
 
+  /** Resets every TCP connection that leaves the machine. */
+  async dropConnections(): Promise<void> {
+    await this.#ask("drop");
+  }
+
   /** Ends the helper and what it has started. */
   async close(): Promise<void> {
     this.#child.stdin?.end();

@@ -39,8 +39,7 @@ async function pipe(socket: Socket, { stream, signal }: RequestContext) {
   if (signal.aborted) socket.destroy();
   stream.onBytes(async (_channel, bytes) => {
     if (bytes.length === 0) socket.end();
-    else if (socket.writable && !socket.write(bytes))
-      await Promise.race([new Promise((resolve) => socket.once("drain", resolve)), closed]);
+    else if (socket.writable && !socket.write(bytes)) await drained(socket);
   });
   try {
     // Its end is one direction's end only.
@@ -55,4 +54,17 @@ async function pipe(socket: Socket, { stream, signal }: RequestContext) {
   stream.end(1);
   await closed;
   return { sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead };
+}
+
+/** Resolves when it takes more, or has closed: then it never drains. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off("drain", done);
+      socket.off("close", done);
+      resolve();
+    };
+    socket.on("drain", done);
+    socket.on("close", done);
+  });
 }

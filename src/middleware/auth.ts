@@ -37,8 +37,9 @@ const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
   const holder = key && (await lookUp(c.env, key.keyId));
   if (!holder) throw unauthorized();
   if (!(await isSameSecret(await sha256(key.secret), holder.secretSha256))) throw unauthorized();
-  const { orgId, keyId, plan: planName, overrides } = holder;
-  c.set("caller", { orgId, keyId, planName, plan: effectivePlan(planName, overrides) });
+  const { orgId, keyId, plan: planName, overrides, isPrepaid } = holder;
+  const plan = effectivePlan(planName, overrides);
+  c.set("caller", { orgId, keyId, planName, plan, isPrepaid });
   await next();
 };
 

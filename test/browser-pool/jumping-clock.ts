@@ -8,3 +8,5 @@ process.on("message", (message) => {
   if (typeof message === "number") offset = message;
 });
 await import("../../browser-pool/main.ts");
+
+export {};

@@ -43,6 +43,8 @@ async function startHere(): Promise<Target> {
     env: {
       ...cleanEnv(),
       SVC_PORT: "0",
+      SVC_WARM_VM: "0",
+      SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDir,
       SVC_EGRESS_ALLOW: site.address,
       SVC_ACQUIRE_TIMEOUT_MS: "10000",

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import type { Claim, Kept } from "../../durable-objects/org.ts";
+import { sandboxView } from "../support/worker-vm-host.ts";
 
 let orgs = 0;
 const newOrg = () => env.ORGS.getByName(`org-${(orgs += 1)}`);
@@ -34,7 +35,8 @@ test("for a cap of N exactly N of any number of concurrent claims pass", async (
 test("browsers and VMs are counted apart", async () => {
   const org = newOrg();
   await org.reserve(claim("b", { cap: 1 }));
-  expect(await org.reserve(claim("v", { kind: "vm", cap: 1 }))).toEqual({ reserved: true });
+  const reserved = await org.reserveSandbox({ view: sandboxView("v"), cap: 1, lapsesAt: 2 ** 42 });
+  expect(reserved).toEqual({ reserved: true });
 });
 
 const listed = async (org: ReturnType<typeof newOrg>) =>

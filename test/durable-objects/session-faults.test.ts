@@ -131,13 +131,23 @@ test("nothing holds a slot long after its deadline, whoever failed to free it", 
 });
 
 describe("a create", () => {
-  test.each(["unauthorized", "fault", "redirect", "odd"])(
-    "goes on to the next pool when one answers %s, and never shows it to the customer",
-    async (put) => {
+  const page = "<h1>Bad gateway</h1>";
+  test.each<Record<string, string>>([
+    { put: "answer", status: "401", body: '{"error":"clock skew"}' },
+    { put: "answer", status: "407", body: '{"error":"a proxy"}' },
+    { put: "answer", status: "403", body: page },
+    { put: "answer", status: "404", body: page },
+    { put: "answer", status: "500", body: page },
+    { put: "answer", status: "502", body: page },
+    { put: "answer", status: "200", body: "{}" },
+    { put: "redirect" },
+  ])(
+    "goes on to the next pool when something before one answers %j, and never shows it to the customer",
+    async (mode) => {
       await clearFleet();
       const bad = await newPool();
       await bad.beat({ kinds: { fast: { idle: 99, busy: 0, recycling: 0 } } });
-      await bad.steer({ put });
+      await bad.steer(mode);
       await newPool();
       const { key } = await newOrg();
       expect((await create(key)).status).toBe(201);

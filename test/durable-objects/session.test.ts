@@ -140,6 +140,25 @@ describe("a create that fails", () => {
     });
   });
 
+  test.each([
+    [428, "Playwright 1.10 is not served.\n"],
+    [400, '{"error":"no such kind"}'],
+    [403, '{"error":"not this one","hint":"Ask another."}'],
+    [404, '{"error":"no such profile"}'],
+    [418, ""],
+    [500, '{"error":"a fault"}'],
+    [502, '{"error":"The profile could not be loaded."}'],
+  ])(
+    "because the pool rejects it with %i forwards status and body, relabelled as JSON",
+    async (status, body) => {
+      const { response, orgId, key } = await failed({ put: "answer", status: `${status}`, body });
+      expect(response.status).toBe(status);
+      expect(await response.text()).toBe(body);
+      expect(response.headers.get("content-type")).toBe("application/json");
+      await leavesNothing(orgId, key);
+    },
+  );
+
   test("because every pool has but a hint for the kind repeats it, and asks none of them", async () => {
     await clearFleet();
     const pool = await newPool();
@@ -152,14 +171,6 @@ describe("a create that fails", () => {
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ code: "AcquireTimeout", hint: "Install Xvfb." });
     expect(await pool.calls()).toEqual([]);
-  });
-
-  test("because the pool refuses forwards status and body, relabelled as JSON", async () => {
-    const { response, orgId, key } = await failed({ put: "wire" });
-    expect(response.status).toBe(428);
-    expect(await response.text()).toBe("Playwright 1.10 is not served.\n");
-    expect(response.headers.get("content-type")).toBe("application/json");
-    await leavesNothing(orgId, key);
   });
 
   test("finds the other pool when the first is gone", async () => {
@@ -204,7 +215,7 @@ describe("a create that fails", () => {
   test("writes nothing of its own", async () => {
     await clearFleet();
     const pool = await newPool();
-    await pool.steer({ put: "wire" });
+    await pool.steer({ put: "answer", status: "428" });
     const { key, orgId } = await newOrg("free", { browsers: 1 });
     expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(428);
     const page = await env.ORGS.getByName(orgId).sessions({ limit: 9, cursor: null, status: null });

@@ -8,6 +8,7 @@ import { call, newOrg } from "../support/worker-gateway.ts";
 const BODIES: Record<string, unknown> = {
   setAllowedDomains: { domains: [] },
   renewLease: { idleSeconds: 5 },
+  execInSandbox: { cmd: "true" },
 };
 
 describe.each(Object.entries(OPERATIONS))("%s", (name, op) => {

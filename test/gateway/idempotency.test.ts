@@ -98,7 +98,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
   });
 
   test("a pool's refusal is not remembered either", async () => {
-    await pool.steer({ put: "wire" });
+    await pool.steer({ put: "answer", status: "428" });
     expect((await create("f")).status).toBe(428);
     await pool.steer({ put: "ok" });
     expect((await create("f")).status).toBe(201);

@@ -6,6 +6,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../src/app.ts";
 import { call, newOrg } from "../support/worker-gateway.ts";
 
+const TEXT = { act: "get", key: "a", contentType: "text/plain" } as const;
+
 /** A binding whose objects all fail, whatever they are asked. */
 const broken = {
   getByName: () =>
@@ -42,7 +44,7 @@ test("a create whose Idempotency-Key object fails is 503 and retryable", async (
 });
 
 test("a stored object that cannot be read is 502 and retryable, by its signed URL", async () => {
-  const claims = { key: "a", contentType: "text/plain", expiresAt: Date.now() + 60_000 };
+  const claims = { ...TEXT, expiresAt: Date.now() + 60_000 };
   const token = await mintObjectToken("signing", claims);
   const OBJECTS = { get: () => Promise.reject(new Error("R2 is down")) };
   const response = await app.request(`/objects/${token}`, {}, { ...env, OBJECTS });
@@ -51,7 +53,7 @@ test("a stored object that cannot be read is 502 and retryable, by its signed UR
 });
 
 test("a signed URL ends with its time, and is of no use for another object", async () => {
-  const claims = { key: "a", contentType: "text/plain", expiresAt: Date.now() - 1 };
+  const claims = { ...TEXT, expiresAt: Date.now() - 1 };
   await env.OBJECTS.put("a", "text");
   const expired = await mintObjectToken("signing", claims);
   const foreign = await mintObjectToken("other", { ...claims, expiresAt: Date.now() + 60_000 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AgentRig, Output } from "./rig.ts";
@@ -202,6 +202,12 @@ describe("folders", () => {
     await seen("create", "sub");
     await writeFile(join(path, "probe"), "more");
     await seen("write", "probe");
+    const told = rig.bulk.heard.map(({ params }) => params["type"]);
+    expect(told).not.toContain("chmod");
+    // Its content is old by now: what changes next are its rights alone.
+    await utimes(join(path, "probe"), 1, 1);
+    await chmod(join(path, "probe"), 0o600);
+    await seen("chmod", "probe");
     await host().ask("files.remove", { path: join(path, "probe") });
     await seen("remove", "probe");
     abort.abort();

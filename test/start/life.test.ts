@@ -23,11 +23,12 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
     await using service = await Service.ready();
     const family = await service.wholeFamily();
     for (const role of Object.keys(ROLES)) service.process(role as Role);
-    const [gateway, pool] = [service.process("gateway"), service.process("pool")];
+    const gateway = service.process("gateway");
+    const hosts = [service.process("pool"), service.process("vmHost")];
     end(service);
     await expect.poll(() => isAlive(gateway), { timeout: 10_000 }).toBe(false);
     // Hosts end first: they still report to the gateway what they end.
-    expect(isAlive(pool)).toBe(false);
+    expect(hosts.map(isAlive)).toEqual([false, false]);
     await service.expectNothingLeft(family);
   });
 
@@ -46,6 +47,7 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
     ["supervisor", "gateway"],
     ["supervisor", "workerd"],
     ["supervisor", "pool"],
+    ["supervisor", "vmHost"],
     ["launcher", "supervisor"],
     ["npm", "launcher"],
   ] as const)(
@@ -59,9 +61,9 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
     },
   );
 
-  test("a killed gateway, workerd or pool comes back, the gateway on its port", async () => {
+  test("a killed gateway, workerd or host comes back, the gateway on its port", async () => {
     await using service = await Service.ready();
-    for (const role of ["workerd", "gateway", "pool"] as const) {
+    for (const role of ["workerd", "gateway", "pool", "vmHost"] as const) {
       await service.wholeFamily();
       const before = descendants(service.process(role).pid);
       process.kill(service.process(role).pid, "SIGKILL");

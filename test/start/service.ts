@@ -15,8 +15,12 @@ export const ROLES = {
   gateway: "scripts/gateway-main.ts",
   workerd: "/bin/workerd serve",
   pool: "browser-pool/main.ts",
+  vmHost: "vm-host/main.ts",
 } as const;
 export type Role = keyof typeof ROLES;
+
+/** Machines and images take minutes: only where a test is about them. */
+const QUIET = { SVC_WARM_FAST: "1", SVC_WARM_VM: "0", SVC_BUILD_IMAGES: "0" };
 
 export function stateDir(): string {
   return mkdtempSync(join(tmpdir(), "svc-start-"));
@@ -30,20 +34,25 @@ export class Service implements AsyncDisposable {
   readonly exit: Promise<unknown>;
   url = "";
 
-  constructor(env: Record<string, string> = {}, folder = stateDir()) {
+  constructor(env: Record<string, string> = {}, folder = stateDir(), before: string[] = []) {
     this.folder = folder;
-    this.npm = spawn("npm", ["start"], {
+    const [file, ...args] = [...before, "npm", "start"];
+    this.npm = spawn(file, args, {
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...cleanEnv(), SVC_PORT: "0", SVC_WARM_FAST: "1", SVC_STATE_DIR: folder, ...env },
+      env: { ...cleanEnv(), ...QUIET, SVC_PORT: "0", SVC_STATE_DIR: folder, ...env },
     });
     for (const stream of [this.npm.stdout, this.npm.stderr])
       if (stream) createInterface(stream).on("line", (line) => this.lines.push(line));
     this.exit = once(this.npm, "exit");
   }
 
-  static async ready(env?: Record<string, string>, folder?: string): Promise<Service> {
-    const service = new Service(env, folder);
+  static async ready(
+    env?: Record<string, string>,
+    folder?: string,
+    before?: string[],
+  ): Promise<Service> {
+    const service = new Service(env, folder, before);
     await expect
       .poll(() => service.lines.find((line) => line.startsWith("ready ")), { timeout: 60_000 })
       .toMatch(/^ready http:\/\/127\.0\.0\.1:\d+$/)

@@ -2,10 +2,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { FakePool } from "./fake-pool.ts";
+import { FakeVmHost } from "./fake-vm-host.ts";
 
-// Its own process: POST makes a fake pool and answers its URL. Ends with the test run.
-const farm = createServer((_request, response) => {
-  void new FakePool("host").listen().then((url) => response.end(url));
+// Its own process: POST makes a fake pool, POST /vm a fake VM host, and answers its URL. Ends with the test run.
+const farm = createServer((request, response) => {
+  const host = request.url === "/vm" ? new FakeVmHost("host") : new FakePool("host");
+  void host.listen().then((url) => response.end(url));
 });
 farm.listen(0, "127.0.0.1");
 await once(farm, "listening");

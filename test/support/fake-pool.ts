@@ -9,10 +9,10 @@ import * as z from "zod";
 
 /** How a fake pool answers. */
 export const FakePoolMode = z.object({
-  /** `full`: 409 at once; `unable`: 503 with a hint; `hang`: never. */
-  put: z
-    .enum(["ok", "full", "unable", "hang", "wire", "unauthorized", "fault", "redirect", "odd"])
-    .default("ok"),
+  /** `full`: 409 at once; `unable`: 503 with a hint; `hang`: never; `answer`: `status` and `body`. */
+  put: z.enum(["ok", "full", "unable", "hang", "answer", "redirect"]).default("ok"),
+  status: z.coerce.number().default(500),
+  body: z.string().default(""),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
 });
@@ -29,11 +29,7 @@ export interface FakePoolCall {
 const PUT_ANSWERS = {
   full: { status: 409, body: '{"error":"full"}' },
   unable: { status: 503, body: '{"error":"no","hint":"Install Chromium."}' },
-  wire: { status: 428, body: "Playwright 1.10 is not served.\n" },
-  unauthorized: { status: 401, body: "clock skew" },
-  fault: { status: 500, body: "a bug" },
   redirect: { status: 302, body: "" },
-  odd: { status: 200, body: "{}" },
 };
 
 /** Speaks the pool's side of the host protocol over real sockets, with no browser behind it. */
@@ -48,7 +44,10 @@ export class FakePool {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       void this.#upgrade(request, socket, head);
     });
@@ -83,11 +82,12 @@ export class FakePool {
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
-    PlaceSlot.parse(JSON.parse(text));
-    const { put } = this.mode;
+    if (!PlaceSlot.safeParse(JSON.parse(text)).success) return send(response, 400, "no PlaceSlot");
+    const { put, status, body } = this.mode;
     if (put === "hang") return;
     // Followed, this would lead back here, to an answer that places the session.
     if (put === "redirect") response.setHeader("location", "/control");
+    if (put === "answer") return send(response, status, body);
     if (put !== "ok") return send(response, PUT_ANSWERS[put].status, PUT_ANSWERS[put].body);
     this.seq += 1;
     const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq };
@@ -137,13 +137,15 @@ export class FakePool {
   }
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+/** The text of a request's body. */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = "";
   for await (const chunk of request.setEncoding("utf8")) text += chunk;
   return text;
 }
 
-function send(response: ServerResponse, status: number, body: string): void {
+/** Answers JSON, or whatever the text is. */
+export function send(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(body);
 }

@@ -59,6 +59,7 @@ export class Pool {
 
   async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
+    if (!response.ok) throw new Error(await response.text());
     return Steered.parse(await response.json());
   }
 

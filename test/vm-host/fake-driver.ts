@@ -1,10 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import type { Machine, MachineSpec, Template, VmDriver } from "../../vm-host/driver.ts";
+import type {
+  Machine,
+  MachineSpec,
+  Rest,
+  Saved,
+  Template,
+  VmDriver,
+} from "../../vm-host/driver.ts";
 
 /** Machines that are nothing but files: for what is true of every driver. */
 export class FakeDriver implements VmDriver {
+  readonly name = "fake";
   readonly capabilities = new Set<never>();
   readonly version: string = "1";
   readonly accelerator = { name: "tcg", reason: "", bootMs: 0 } as const;
@@ -29,6 +37,34 @@ export class FakeDriver implements VmDriver {
   async clone({ spec }: Template): Promise<Machine> {
     return fakeMachine(spec);
   }
+
+  async save(): Promise<Saved> {
+    return { mode: "delta", pages: 0 };
+  }
+
+  async newLayer(): Promise<string> {
+    return "";
+  }
+
+  async useLayer(): Promise<void> {}
+
+  async unlayer(): Promise<void> {}
+
+  async merge(): Promise<void> {}
+
+  layersInUse(): string[] {
+    return [];
+  }
+
+  async flatten(): Promise<string> {
+    return "";
+  }
+
+  async spread(): Promise<void> {}
+
+  async restore({ spec }: Rest): Promise<Machine> {
+    return fakeMachine(spec);
+  }
 }
 
 function fakeMachine(spec: MachineSpec): Machine {
@@ -36,6 +72,9 @@ function fakeMachine(spec: MachineSpec): Machine {
   return {
     name: "fake",
     spec,
+    template: null,
+    layers: [],
+    diskGb: spec.image.sizeGb,
     exited: promise,
     openStream: (): Socket => {
       throw new Error("a fake machine has no ports");
@@ -46,6 +85,8 @@ function fakeMachine(spec: MachineSpec): Machine {
     growDisk: async () => {},
     usage: async () => null,
     console: async () => "",
+    keepDisk: () => {},
+    quit: async () => resolve(""),
     destroy: async () => resolve(""),
   };
 }

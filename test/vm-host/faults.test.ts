@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,6 +24,15 @@ const machinesOf = (rig: Rig): number[] =>
   below(rig.child.pid ?? 0)
     .filter(({ command }) => command.includes("qemu-system"))
     .map(({ pid }) => pid);
+
+/** Folders of the cgroups of ours that a process is in. */
+function groupsOf(pid: number): string[] {
+  const lines = readFileSync(`/proc/${pid}/cgroup`, "utf8").split("\n");
+  const own = lines
+    .map((line) => line.split(":"))
+    .filter(([, , path]) => path?.includes("svc_vm_"));
+  return own.map(([, kind = "", path = ""]) => join("/sys/fs/cgroup", kind, path));
+}
 
 const runFolders = (): string[] =>
   readdirSync(tmpdir()).filter((name) => name.startsWith("svcvm-"));
@@ -57,6 +74,17 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const names = await Promise.all([rig.sh("left", "hostname"), rig.sh("right", "hostname")]);
     expect(names[0]).not.toBe(names[1]);
     await Promise.all([rig.delete("left"), rig.delete("right")]);
+  });
+
+  test.skipIf(!isRoot)("a machine's process is capped, and its group ends with it", async () => {
+    const before = new Set(machinesOf(rig));
+    await rig.place("capped");
+    const [pid = 0] = machinesOf(rig).filter((one) => !before.has(one));
+    const groups = groupsOf(pid);
+    const uncapped = rig.gateway.last?.weaknesses.some((text) => text.includes("cgroups"));
+    expect(groups.length > 0).toBe(!uncapped);
+    await rig.delete("capped");
+    await expect.poll(() => groups.filter((folder) => existsSync(folder))).toEqual([]);
   });
 
   test("a machine that dies is reported, and its room is free again", async () => {
@@ -169,6 +197,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const pids = machinesOf(first);
     const left = runFolders().filter((name) => !before.has(name));
     expect([pids.length > 0, left.length]).toEqual([true, 1]);
+    const groups = pids.flatMap(groupsOf);
     await first.end("SIGKILL");
     await first.gateway.stop();
     const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
@@ -177,6 +206,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const table = `svc_vm_${(left[0] ?? "").slice("svcvm-".length)}`;
     expect(runFolders()).not.toContain(left[0]);
     expect(tables()).not.toContain(table);
+    expect(groups.filter((folder) => existsSync(folder))).toEqual([]);
     expect(second.gateway.last?.vms ?? []).toEqual([]);
     await second.stop();
     expect(runFolders().filter((name) => !before.has(name))).toEqual([]);

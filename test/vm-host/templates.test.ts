@@ -123,3 +123,25 @@ test("over the budget the one that was not used for the longest time goes", asyn
   const kept = [first, second, third].map((template) => existsSync(template.folder));
   expect(kept).toEqual([true, false, true]);
 });
+
+test("one that somebody needs stays over the budget, and goes once nobody does", async () => {
+  driver.memoryBytes = 1024 * 1024;
+  const one = templates(1.5 * 1024 * 1024);
+  const first = await built(one);
+  const user = join(folder, "user");
+  await writeFile(user, "");
+  await one.holds.hold(first.key, "m-1", user);
+  const second = await built(one, { ...spec, cpu: 1 });
+  expect([existsSync(first.folder), existsSync(second.folder)]).toEqual([true, true]);
+  await rm(user);
+  await built(one, { ...spec, cpu: 3 });
+  expect([existsSync(first.folder), existsSync(second.folder)]).toEqual([false, false]);
+});
+
+test("a template is found by its key, and another one made for the same key is not it", async () => {
+  const first = await built();
+  expect((await templates().get(first.key, spec))?.digest).toBe(first.digest);
+  await rm(first.folder, { recursive: true });
+  const again = await built();
+  expect([again.key, again.digest === first.digest]).toEqual([first.key, false]);
+});

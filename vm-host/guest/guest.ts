@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
-import type { IdentityDone } from "@svc/contract/control-channel/identity.ts";
+import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
@@ -16,6 +16,9 @@ const LATE: unique symbol = Symbol("late");
 const METRICS_MS = 5_000;
 /** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
 const SILENCE_MS = 10_000;
+/** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
+const CLOCK_SLACK_MS = 100;
+const CLOCK_TRIES = 4;
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
 /** What the agent of a machine does for its host. */
@@ -25,6 +28,7 @@ export class Guest {
   readonly #machine: Machine;
   /** Customers, files, connections. Begins with the machine's identity, by a word that only then is known. */
   #bulk: GuestPort | null = null;
+  #self: Self | null = null;
   #generation: number;
   #word: Uint8Array;
 
@@ -37,17 +41,41 @@ export class Guest {
   }
 
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
-  async identify(self: Self, limitMs: number): Promise<IdentityDone> {
+  async identify(self: Self, limitMs: number, isRestored = false): Promise<IdentityDone> {
     this.#generation += 1;
-    const identity = identityOf(self, this.#generation);
-    const late = pause(limitMs, null, { ref: false });
-    const done = await Promise.race([this.#control.client.ask("identity.set", identity), late]);
-    if (!done) throw new Error("the agent does not answer");
+    this.#self = self;
+    const made = identityOf(self, this.#generation);
+    const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
+    const late = pause(limitMs, LATE, { ref: false });
+    const done = await Promise.race([this.#introduce(identity), late]);
+    if (done === LATE) throw new Error("the agent does not answer");
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
     if (this.#bulk) this.#bulk.useWord(this.#word);
     else this.#bulk = new GuestPort(this.#machine.openStream("bulk"), this.#word);
     return done;
+  }
+
+  async #introduce(identity: Identity): Promise<IdentityDone> {
+    // After a boot the first answer takes seconds: the clock must not wait for it.
+    await this.#control.client.ask("rpc.ping", {});
+    for (let tries = 1; ; tries += 1) {
+      const nowMs = Date.now();
+      const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
+      const underWayMs = Date.now() - nowMs - done.tookMs;
+      if (underWayMs < CLOCK_SLACK_MS || tries === CLOCK_TRIES) return done;
+    }
+  }
+
+  /** Who it was told to be. */
+  get self(): Self {
+    if (!this.#self) throw new Error("the machine has no identity yet");
+    return this.#self;
+  }
+
+  /** Sets the clock of a machine that stood still. What is asked after this runs after it. */
+  async setClock(): Promise<void> {
+    await this.#control.client.ask("clock.set", { nowMs: Date.now() });
   }
 
   /** What begins the life after this one. */

@@ -5,8 +5,10 @@ import type { Identity } from "@svc/contract/control-channel/identity.ts";
 /** The resolver of QEMU's user network. */
 const RESOLVER = "10.0.2.3";
 
-/** Who a machine is, from its placement to its end. */
+/** Who a machine is, from its placement to its end; a resume keeps it, a clone and a fork are somebody else. */
 export interface Self {
+  /** Told to customers: another one means that their handles are gone. */
+  bootId: string;
   hostname: string;
   machineId: string;
   envs: Record<string, string>;
@@ -17,6 +19,7 @@ export interface Self {
 export function newSelf(envs: Record<string, string>, hasNetwork: boolean): Self {
   const name = randomBytes(5).toString("hex");
   return {
+    bootId: randomBytes(9).toString("hex"),
     hostname: `sandbox-${name}`,
     machineId: randomBytes(16).toString("hex"),
     envs,
@@ -29,7 +32,7 @@ export function identityOf(self: Self, generation: number): Identity {
   return {
     generation,
     kind: "sandbox",
-    bootId: randomBytes(9).toString("hex"),
+    bootId: self.bootId,
     nowMs: Date.now(),
     entropy: randomBytes(32).toString("hex"),
     hostname: self.hostname,

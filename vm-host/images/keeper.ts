@@ -67,6 +67,8 @@ export class ImageKeeper {
     this.#hint = mayBuild ? await buildHindrance() : "npm run images builds it.";
     if (this.#hint !== null) return;
     const onProgress = (progress: Progress): void => void (this.#progress = progress);
+    // What is said before the builder's first word.
+    onProgress({ step: "waiting", percent: 0, pid: process.pid, at: Date.now() });
     buildImage(cacheDir, recipe, onProgress).catch((error: unknown) => {
       this.#hint = messageOf(error);
       log.error({ reason: this.#hint }, "an image could not be built");

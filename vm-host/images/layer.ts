@@ -7,9 +7,8 @@ import { type Entry, archiveOf } from "./cpio.ts";
 import type { Image } from "./store.ts";
 
 const INIT = new URL("init.sh", import.meta.url);
-/** What the first program starts again and again. A port has one reader: what a killed agent left behind holds it. */
+/** What the first program starts again and again. The agent itself ends what one before it left on its ports. */
 const START = `#!/bin/sh
-/opt/svc/busybox fuser -k /dev/vport* >/dev/null 2>&1
 exec /usr/local/bin/node /opt/svc/agent.mjs
 `;
 const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];

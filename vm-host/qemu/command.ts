@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Accelerator, MachineSpec } from "../driver.ts";
 
 /** Pinned: a template of one machine version cannot go on under another. */
-const MACHINE = "pc-q35-7.2";
+export const MACHINE = "pc-q35-7.2";
 /** Empty slots in which volumes are plugged later; a template must have them already. */
 const VOLUME_SLOTS = 4;
 /** The descriptor under which a clone finds the state it starts from. */
@@ -20,6 +20,8 @@ export const FILES = {
   bulk: "bulk.sock",
   disk: "disk.qcow2",
   state: "state",
+  pages: "pages",
+  stream: "stream",
   memory: "mem",
 } as const;
 
@@ -41,19 +43,19 @@ export function basics(accelerator: string, spec: { cpu: number; memMb: number }
   return [...CALM, "-accel", accelerator, ...size];
 }
 
-const cpuOf = (accelerator: string): string => (accelerator === "tcg" ? "max" : "host");
+export const cpuOf = (accelerator: string): string => (accelerator === "tcg" ? "max" : "host");
 
 export const machineOf = (backend = ""): string[] => ["-M", `${MACHINE},${OFF}${backend}`];
 
 /** The arguments of a machine. No id of a customer is among them: a process list is public. */
 export function commandOf(options: CommandOptions): string[] {
   const { name, spec, accelerator, folder, memory, isIncoming } = options;
-  const incoming = ["-global", "migration.send-configuration=off", "-incoming", "defer", "-S"];
+  const incoming = ["-incoming", "defer", "-S"];
   return [
     ["-name", name],
     basics(accelerator, spec),
-    machineOf(memory ? ",memory-backend=mem" : ""),
-    memory ? memoryOf(spec.memMb, memory) : [],
+    machineOf(",memory-backend=mem"),
+    memoryOf(spec.memMb, memory),
     ["-kernel", spec.image.vmlinuz, "-initrd", spec.layer.initrd, "-append", KERNEL_LINE],
     diskOf(options.disk),
     network(),
@@ -64,17 +66,20 @@ export function commandOf(options: CommandOptions): string[] {
     // In memory, the last of it: a file would grow as long as the guest writes.
     ["-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"],
     ["-qmp", `unix:${join(folder, FILES.qmp)},server=on,wait=off`],
+    // A saved state begins with the devices, whichever way it was saved.
+    ["-global", "migration.send-configuration=off"],
     isIncoming ? incoming : [],
     ["-sandbox", SANDBOX],
   ].flat();
 }
 
-function memoryOf(memMb: number, { file, isShared }: { file: string; isShared: boolean }) {
-  const share = isShared ? "on" : "off";
-  return [
-    "-object",
-    `memory-backend-file,id=mem,size=${memMb}M,mem-path=${escape(file)},share=${share}`,
-  ];
+/** By one name wherever it comes from: what one machine saved whole another one loads. */
+function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {
+  const size = `id=mem,size=${memMb}M`;
+  if (!memory) return ["-object", `memory-backend-ram,${size}`];
+  const share = memory.isShared ? "on" : "off";
+  const file = `mem-path=${escape(memory.file)},share=${share}`;
+  return ["-object", `memory-backend-file,${size},${file}`];
 }
 
 function diskOf(file: string): string[] {

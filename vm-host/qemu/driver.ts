@@ -1,41 +1,74 @@
 import { randomBytes } from "node:crypto";
-import { chmod, chown, copyFile, mkdir, open, rename, rm } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Accelerator, Machine, MachineSpec, Template, VmDriver } from "../driver.ts";
-import { run } from "../programs.ts";
+import { type Caps, type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
+import { messageOf } from "@svc/host-kit/log.ts";
+import type {
+  Accelerator,
+  Capability,
+  Machine,
+  MachineSpec,
+  Rest,
+  SaveMode,
+  Saved,
+  Template,
+  VmDriver,
+} from "../driver.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
+import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
 import { QemuMachine } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
+import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
 export const QEMU = "qemu-system-x86_64";
+
+/** What QEMU needs beside the memory of its machine: translated code above all. */
+const OVERHEAD_MB = 768;
+/** Threads: one a processor, and up to 64 that wait for disks. */
+const TASKS = 160;
 
 export interface QemuDriverOptions {
   version: string;
   accelerator: Accelerator;
   confinement: Confinement | null;
+  /** Caps what a machine takes of the host; null where that cannot be. */
+  cgroups: Cgroups | null;
   /** Where machines have their folders: short, for a socket's path holds 107 bytes. */
   runDir: string;
   /** Where their disks lie. */
   diskDir: string;
+  /** How machines are saved; found out with the first one unless it is given. */
+  saveMode?: SaveMode;
+  /** A machine that needs its template is about to begin, in this folder. */
+  onTemplate?: (template: Template, name: string, folder: string) => Promise<void>;
+  /** A machine has ended: these layers, below its own, are no longer needed by it. */
+  onLayers?: (layers: string[]) => Promise<void>;
 }
 
 /** How a machine's memory and disk come to be. */
 interface Start {
   spec: MachineSpec;
-  /** The layer under the machine's own disk. */
-  below: { file: string; format: "raw" | "qcow2" };
+  /** What lies under the machine's own disk. */
+  below: Below;
+  /** The layers of it that are no template's and no image's, the newest first. */
+  layers?: string[];
+  diskGb?: number;
+  template?: Template;
   memory?: { file: string; isShared: boolean };
   state?: string;
 }
 
 export class QemuDriver implements VmDriver {
-  readonly capabilities = new Set<never>();
+  readonly name = "qemu";
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(["snapshots"]);
   readonly version: string;
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;
   readonly #processes = new Set<QemuProcess>();
+  readonly #machines = new Set<QemuMachine>();
   #isClosed = false;
+  #mode: Promise<SaveMode> | null = null;
 
   constructor(options: QemuDriverOptions) {
     this.#options = options;
@@ -52,20 +85,102 @@ export class QemuDriver implements VmDriver {
     });
   }
 
-  async clone({ folder, spec }: Template): Promise<QemuMachine> {
+  async clone(template: Template): Promise<QemuMachine> {
+    const { folder, spec } = template;
     const machine = await this.#start({
       spec,
+      template,
       below: { file: join(folder, FILES.disk), format: "qcow2" },
       memory: { file: join(folder, FILES.memory), isShared: false },
       state: join(folder, FILES.state),
     });
-    try {
+    return loaded(machine, () => machine.load());
+  }
+
+  async save(machine: Machine, folder: string): Promise<Saved> {
+    const mine = ours(machine);
+    return saveMachine(mine, folder, await this.#modeOf(mine));
+  }
+
+  async newLayer(machine: Machine): Promise<string> {
+    const mine = ours(machine);
+    const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
+    await makeLayer({ file: mine.layers[0] ?? "", format: "qcow2" }, layer, mine.diskGb);
+    await this.#own(mine.uid, [layer]);
+    return layer;
+  }
+
+  async useLayer(machine: Machine, layer: string): Promise<void> {
+    const mine = ours(machine);
+    const [top = ""] = mine.layers;
+    await mine.useLayer(layer);
+    await this.#freezeLayer(top);
+  }
+
+  async unlayer(machine: Machine): Promise<void> {
+    const mine = ours(machine);
+    await mine.pullLayers(belowAll(mine.spec, mine.template).file);
+  }
+
+  merge(layer: string): Promise<void> {
+    return mergeLayer(layer);
+  }
+
+  layersInUse(): string[] {
+    return [...this.#machines].flatMap(({ layers }) => layers);
+  }
+
+  async flatten({ spec, layers, template }: Rest): Promise<string> {
+    const below = belowAll(spec, template);
+    const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
+    await flattenLayers(layers[0] ?? "", below, layer);
+    await this.#freezeLayer(layer);
+    return layer;
+  }
+
+  async spread(rest: Rest, folder: string): Promise<void> {
+    const { template, spec, layers } = rest;
+    if (!template || rest.mode === "stream") throw new Error("a stream is no template");
+    await spreadMemory(template, rest.folder, folder);
+    const below: Below = { file: spec.image.disk, format: "raw" };
+    await flattenLayers(layers[0] ?? "", below, join(folder, FILES.disk));
+    await copyFile(join(rest.folder, FILES.state), join(folder, FILES.state));
+    for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
+    await this.#share(join(folder, FILES.memory));
+  }
+
+  async restore(rest: Rest): Promise<QemuMachine> {
+    const { spec, folder, layers, template, mode, diskGb } = rest;
+    const [top = ""] = layers;
+    for (const layer of layers) await this.#freezeLayer(layer);
+    const machine = await this.#start({
+      spec,
+      below: { file: top, format: "qcow2" },
+      layers,
+      diskGb,
+      ...(template && {
+        template,
+        memory: { file: join(template.folder, FILES.memory), isShared: false },
+      }),
+      state: join(folder, mode === "stream" ? FILES.stream : FILES.state),
+    });
+    return loaded(machine, async () => {
+      if (mode === "delta") await loadMemory(machine, folder);
       await machine.load();
-      return machine;
-    } catch (error) {
-      await machine.destroy();
-      throw error;
-    }
+    });
+  }
+
+  // A machine's user passes it on to the next one: nobody writes it again.
+  async #freezeLayer(layer: string): Promise<void> {
+    const { confinement } = this.#options;
+    if (confinement) await chown(layer, 0, confinement.gid);
+    await chmod(layer, confinement ? 0o640 : 0o600);
+  }
+
+  #modeOf(machine: QemuMachine): Promise<SaveMode> {
+    const { saveMode } = this.#options;
+    if (saveMode === "stream" || !machine.template) return Promise.resolve("stream");
+    return (this.#mode ??= modeOf(machine));
   }
 
   /** Ends every machine, also those that are on their way, and makes no more. */
@@ -75,14 +190,14 @@ export class QemuDriver implements VmDriver {
   }
 
   async freeze(machine: Machine, folder: string): Promise<void> {
-    if (!(machine instanceof QemuMachine)) throw new Error("not a machine of this driver");
-    await machine.stop();
-    await machine.save();
-    await machine.quit();
-    await copyFile(join(machine.folder, FILES.state), join(folder, FILES.state));
-    await copyFile(machine.disk, join(folder, FILES.disk));
+    const mine = ours(machine);
+    await mine.stop();
+    await mine.save();
+    await copyFile(join(mine.folder, FILES.state), join(folder, FILES.state));
+    await mine.quit();
+    await copyFile(mine.layers[0] ?? "", join(folder, FILES.disk));
     for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
-    await machine.clear();
+    await mine.removeDisk();
     await this.#share(join(folder, FILES.memory));
   }
 
@@ -96,24 +211,41 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, runDir, diskDir, accelerator } = this.#options;
-    const { spec, below, memory } = start;
-    const name = `m-${randomBytes(6).toString("hex")}`;
+    const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
+    const { spec, below, memory, template = null } = start;
+    const diskGb = start.diskGb ?? spec.image.sizeGb;
+    const name = newName();
     const folder = join(runDir, name);
     const disk = join(diskDir, `${name}.qcow2`);
     const uid = confinement?.take() ?? null;
-    const onGone = (): void => void (uid !== null && confinement?.release(uid));
+    let groups: string[] = [];
+    const giveBack = (): void => {
+      if (uid !== null) confinement?.release(uid);
+      void removeGroups(groups);
+    };
+    const onGone = async (machine: QemuMachine): Promise<void> => {
+      this.#machines.delete(machine);
+      giveBack();
+      await this.#options.onLayers?.(machine.layers.slice(1));
+    };
     try {
       await mkdir(folder, { mode: 0o700 });
-      await overlay(below, disk);
+      if (template) await this.#options.onTemplate?.(template, name, folder);
+      await makeLayer(below, disk);
       await this.#own(uid, [folder, disk], memory);
+      if (cgroups) groups = await cgroups.add(name, capsOf(spec));
       const isIncoming = start.state !== undefined;
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
-      const process = await this.#spawn(confined(command, confinement, uid), start.state);
-      return await QemuMachine.join({ name, spec, folder, disk, process, onGone });
+      const own = inCgroups(groups, confined(command, confinement, uid));
+      const process = await this.#spawn(own, start.state);
+      const layers = [disk, ...(start.layers ?? [])];
+      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
+      const machine = await QemuMachine.join(made);
+      this.#machines.add(machine);
+      return machine;
     } catch (error) {
-      onGone();
+      giveBack();
       await rm(folder, { recursive: true, force: true });
       await rm(disk, { force: true });
       throw error;
@@ -133,7 +265,7 @@ export class QemuDriver implements VmDriver {
     }
   }
 
-  async #own(uid: number | null, paths: string[], memory: Start["memory"]): Promise<void> {
+  async #own(uid: number | null, paths: string[], memory?: Start["memory"]): Promise<void> {
     const { confinement } = this.#options;
     if (!confinement || uid === null) return;
     for (const path of paths) await confinement.give(path, uid);
@@ -141,9 +273,26 @@ export class QemuDriver implements VmDriver {
   }
 }
 
-/** A disk that begins as another one and keeps what changes. */
-async function overlay({ file, format }: Start["below"], disk: string): Promise<void> {
-  const work = `${disk}.new`;
-  await run("qemu-img", ["create", "-q", "-f", "qcow2", "-F", format, "-b", file, work]);
-  await rename(work, disk);
+const capsOf = ({ memMb }: MachineSpec): Caps => ({
+  memoryBytes: (memMb + OVERHEAD_MB) * 1024 ** 2,
+  tasks: TASKS,
+});
+
+const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
+
+function ours(machine: Machine): QemuMachine {
+  if (machine instanceof QemuMachine) return machine;
+  throw new Error("not a machine of this driver");
+}
+
+/** Fills a new machine; one that does not take it is ended. */
+async function loaded(machine: QemuMachine, load: () => Promise<void>): Promise<QemuMachine> {
+  try {
+    await load();
+    return machine;
+  } catch (error) {
+    await machine.destroy();
+    const words = await machine.exited;
+    throw new Error(`a saved machine did not load: ${messageOf(error)} ${words}`.trim());
+  }
 }

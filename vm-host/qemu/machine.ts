@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { GuestPort, Machine, MachineSpec, Usage } from "../driver.ts";
+import type { GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
 import { FILES, STATE_FD } from "./command.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
@@ -12,16 +12,25 @@ const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
 const QUIT_MS = 2_000;
 
+const JOB_PAUSE_MS = 10;
+const PULL_MS = 60_000;
+
+const Jobs = z.array(z.unknown());
 const Status = z.object({ status: z.string() });
 
 export interface MachineParts {
   name: string;
   spec: MachineSpec;
   folder: string;
-  disk: string;
+  template: Template | null;
+  /** The newest first: that one it writes. */
+  layers: string[];
+  diskGb: number;
+  /** The user it runs as; null for the host's own. */
+  uid: number | null;
   process: QemuProcess;
   /** Gives back what the machine was given: its user, its place. */
-  onGone: () => void;
+  onGone: (machine: QemuMachine) => Promise<void>;
 }
 
 /** A machine in a QEMU process of its own. */
@@ -29,10 +38,14 @@ export class QemuMachine implements Machine {
   readonly name: string;
   readonly spec: MachineSpec;
   readonly folder: string;
-  readonly disk: string;
+  readonly template: Template | null;
+  readonly layers: string[];
   readonly exited: Promise<string>;
   readonly #parts: MachineParts;
   #isKept = false;
+  #diskGb: number;
+  /** The node of the layer that it writes. */
+  #node = "disk0";
   readonly #qmp: Qmp;
   readonly #ports: Record<GuestPort, Socket>;
 
@@ -43,12 +56,15 @@ export class QemuMachine implements Machine {
     this.name = parts.name;
     this.spec = parts.spec;
     this.folder = parts.folder;
-    this.disk = parts.disk;
+    this.template = parts.template;
+    this.layers = parts.layers;
+    this.#diskGb = parts.diskGb;
     this.exited = parts.process.exited.then(async (words) => {
       this.#qmp.close();
       for (const socket of Object.values(this.#ports)) socket.destroy();
-      if (!this.#isKept) await this.clear();
-      this.#parts.onGone();
+      await rm(this.folder, { recursive: true, force: true });
+      if (!this.#isKept) await this.removeDisk();
+      await this.#parts.onGone(this);
       return words;
     });
   }
@@ -85,9 +101,53 @@ export class QemuMachine implements Machine {
     await this.#qmp.execute("set_link", { name: "n0", up: isOn });
   }
 
+  get uid(): number | null {
+    return this.#parts.uid;
+  }
+
+  get pid(): number {
+    return this.#parts.process.pid;
+  }
+
+  /** QEMU's own control of it. */
+  get monitor(): Pick<Qmp, "execute"> {
+    return this.#qmp;
+  }
+
+  get diskGb(): number {
+    return this.#diskGb;
+  }
+
   async growDisk(sizeGb: number): Promise<void> {
     const size = sizeGb * 1024 ** 3;
-    await this.#qmp.execute("block_resize", { "node-name": "disk0", size });
+    await this.#qmp.execute("block_resize", { "node-name": this.#node, size });
+    this.#diskGb = sizeGb;
+  }
+
+  /** From now on it writes into this empty layer, which lies over the one before. */
+  async useLayer(file: string): Promise<void> {
+    const node = `disk${this.layers.length}-${Date.now()}`;
+    await this.#qmp.execute("blockdev-add", { ...layerNode(file, node), backing: null });
+    try {
+      await this.#qmp.execute("blockdev-snapshot", { node: this.#node, overlay: node });
+    } catch (error) {
+      await this.#qmp.execute("blockdev-del", { "node-name": node }).catch(() => null);
+      throw error;
+    }
+    this.#node = node;
+    this.layers.unshift(file);
+  }
+
+  /** Copies into its layer what those down to this file say, while it runs. */
+  async pullLayers(base: string): Promise<void> {
+    const job = { "job-id": "pull", device: this.#node, base };
+    await this.#qmp.execute("block-stream", { ...job, "auto-dismiss": true });
+    const until = Date.now() + PULL_MS;
+    while (Jobs.parse(await this.#qmp.execute("query-block-jobs")).length > 0) {
+      if (Date.now() > until) throw new Error("the layers of a disk take too long");
+      await pause(JOB_PAUSE_MS);
+    }
+    this.layers.splice(1);
   }
 
   usage(): Promise<Usage | null> {
@@ -120,9 +180,13 @@ export class QemuMachine implements Machine {
     await this.#qmp.execute("xen-save-devices-state", { filename, live: false });
   }
 
-  /** Ends the process in order, so that its disk is whole. Its files stay. */
+  keepDisk(isKept: boolean): void {
+    this.#isKept = isKept;
+  }
+
+  /** Ends the process in order, so that its disk is whole. Of its files that one stays. */
   async quit(): Promise<void> {
-    this.#isKept = true;
+    this.keepDisk(true);
     await this.#qmp.execute("quit").catch(() => null);
     await Promise.race([this.#parts.process.exited, pause(QUIT_MS)]);
     await this.#parts.process.kill();
@@ -134,9 +198,13 @@ export class QemuMachine implements Machine {
     await this.exited;
   }
 
-  /** Removes the files of a machine that has ended. */
-  async clear(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
-    await rm(this.disk, { force: true });
+  /** Removes the layer it wrote. */
+  async removeDisk(): Promise<void> {
+    await rm(this.layers[0] ?? "", { force: true });
   }
+}
+
+function layerNode(filename: string, node: string) {
+  const file = { driver: "file", filename, discard: "unmap" };
+  return { driver: "qcow2", "node-name": node, discard: "unmap", file };
 }

@@ -65,6 +65,12 @@ class ControlSocket implements CustomerSocket, Receiver {
     });
   }
 
+  tell(state: string, reason: string): void {
+    const message = { jsonrpc: "2.0", method: "vm.state", params: { state, reason } };
+    if (this.#webSocket.readyState === this.#webSocket.OPEN)
+      this.#webSocket.send(JSON.stringify(message));
+  }
+
   end(code: number, reason: string): void {
     this.#webSocket.close(code, shortReason(reason));
   }

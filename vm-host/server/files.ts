@@ -1,8 +1,9 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
 import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
+import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../vm.ts";
 import type { VmCall } from "./front.ts";
@@ -10,6 +11,7 @@ import type { VmCall } from "./front.ts";
 /** What a refusal of the guest is to a caller of ours. */
 const STATUSES: Record<string, number> = {
   NotFound: 404,
+  AlreadyExists: 400,
   Disconnected: 502,
   IsDirectory: 400,
   NotDirectory: 400,
@@ -28,7 +30,7 @@ export async function downloadFile(call: VmCall): Promise<void> {
     const onBytes = async (channel: number, bytes: Uint8Array): Promise<void> => {
       if (channel !== CHANNELS.output || bytes.length === 0) return;
       begin(response);
-      if (!response.write(bytes) && !response.destroyed) await drainOrClose(response);
+      if (!response.write(bytes) && !response.destroyed) await whenDrained(response);
     };
     const { signal } = caller;
     await vm.guest.files.call("files.read", { path }, { onBytes, signal }).result;
@@ -79,14 +81,11 @@ async function withFile(
 function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
-  replyJson(response, STATUSES[code] ?? 502, { error: error.message, code });
+  const body: FileRefused = { error: error.message, code };
+  replyJson(response, STATUSES[code] ?? 502, body);
 }
 
 function begin(response: ServerResponse): void {
   if (!response.headersSent)
     response.writeHead(200, { "content-type": "application/octet-stream" });
-}
-
-async function drainOrClose(response: ServerResponse): Promise<void> {
-  await Promise.race([once(response, "drain"), once(response, "close")]);
 }

@@ -4,17 +4,21 @@ import { isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
+import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
+import { OWN_ANSWER } from "./port-headers.ts";
 import { forwardRequest, forwardUpgrade } from "./ports.ts";
-import { drain, endVm, execute, placeVm, readMetrics, refuseUnbuilt } from "./vms.ts";
+import { parkVm, pauseVm, removeSnapshot, resumeVm, revertVm, takeSnapshot } from "./states.ts";
+import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
 
 const KEEP_ALIVE_MS = 65_000;
 
 /** A call of the gateway for one machine. */
 export interface VmCall {
   vms: Vms;
+  states: VmStates;
   images: Images;
   id: string;
   /** What follows the id, `ports/8000/a?b`. */
@@ -30,16 +34,16 @@ const ROUTES: Record<string, Record<string, Route>> = {
   exec: { POST: execute },
   metrics: { GET: readMetrics },
   files: { GET: downloadFile, PUT: uploadFile },
-  ...Object.fromEntries(
-    ["pause", "resume", "snapshot", "revert", "park"].map((name) => [
-      name,
-      { POST: refuseUnbuilt },
-    ]),
-  ),
+  pause: { POST: pauseVm },
+  resume: { POST: resumeVm },
+  snapshot: { POST: takeSnapshot },
+  revert: { POST: revertVm },
+  park: { POST: parkVm },
 };
 
 export interface Front {
   vms: Vms;
+  states: VmStates;
   images: Images;
   hostToken: string;
   log: Log;
@@ -80,8 +84,10 @@ async function answer(
   const { id, rest } = target;
   if (!(await isFromGateway(request, front.hostToken, id)))
     return replyText(response, 401, "Unauthorized\n");
-  const call = { vms: front.vms, images: front.images, id, rest, request, response };
+  const { vms, states, images } = front;
+  const call = { vms, states, images, id, rest, request, response };
   if (target.room === "drain") return drain(call);
+  if (target.room === "snapshots") return removeSnapshot(call);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "ports") return forwardRequest(call);
   const methods = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined;
@@ -98,27 +104,29 @@ async function upgrade(
   head: Buffer,
 ): Promise<void> {
   const target = targetOf(request);
-  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n");
+  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
   const { id, rest } = target;
   if (!(await isFromGateway(request, front.hostToken, id)))
-    return refuseUpgrade(socket, 401, "Unauthorized\n");
+    return refuseUpgrade(socket, 401, "Unauthorized\n", OWN_ANSWER);
   const vm = front.vms.get(id);
-  if (!vm) return refuseUpgrade(socket, 404, "No such machine\n");
+  if (!vm) return refuseUpgrade(socket, 404, "No such machine\n", OWN_ANSWER);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "control") return openControl(vm, request, socket, head);
   if (name === "ports") return forwardUpgrade(vm, rest, request, socket, head);
-  refuseUpgrade(socket, 404, "Not found\n");
+  refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
 }
 
-/** `/vms/<id>/<rest>` as its parts; `/drain` counts as its own id. */
+/** `/vms/<id>/<rest>` and `/snapshots/<id>` as their parts; `/drain` counts as its own id. */
 function targetOf(request: IncomingMessage) {
   const url = request.url ?? "";
   if (url === "/drain" && request.method === "POST")
     return { room: "drain", id: "drain", rest: "" };
-  const [, encoded, rest = ""] = /^\/vms\/([^/?]+)(?:\/(.*))?$/s.exec(url) ?? [];
+  const [, room = "", encoded, rest = ""] =
+    /^\/(vms|snapshots)\/([^/?]+)(?:\/(.*))?$/s.exec(url) ?? [];
   if (encoded === undefined) return null;
+  if (room === "snapshots" && (request.method !== "DELETE" || rest !== "")) return null;
   try {
-    return { room: "vms", id: decodeURIComponent(encoded), rest };
+    return { room, id: decodeURIComponent(encoded), rest };
   } catch {
     return null;
   }

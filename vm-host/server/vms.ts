@@ -4,13 +4,13 @@ import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities({ kind, source, isolation, volumes, record }: PlaceVm): string[] {
+function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm): string[] {
   return [
     kind === "desktop" ? ["desktop"] : [],
-    source.type === "snapshot" ? ["snapshots"] : [],
     isolation === "shared" ? ["shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
@@ -18,20 +18,26 @@ function missingCapabilities({ kind, source, isolation, volumes, record }: Place
 }
 
 /** PUT /vms/:sandboxId */
-export async function placeVm({ vms, images, id, request, response }: VmCall): Promise<void> {
+export async function placeVm(call: VmCall): Promise<void> {
+  const { vms, states, images, id, request, response } = call;
   const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const missing = missingCapabilities(ask.data);
   if (missing.length > 0) return refuseMissing(response, missing);
   const { source } = ask.data;
-  const found = source.type === "image" ? images.find(source.name) : null;
+  if (source.type === "snapshot")
+    return replyPlaced(response, await states.fork(id, source.id, ask.data));
+  const found = images.find(source.name);
   if (!found) return refuseMissing(response, ["image"]);
   if ("hint" in found) {
     const { hint, percent } = found;
     const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
     return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
   }
-  const outcome = await vms.place(id, ask.data, found.ground);
+  replyPlaced(response, await vms.place(id, ask.data, found.ground));
+}
+
+function replyPlaced(response: ServerResponse, outcome: Placed): void {
   if ("placed" in outcome) return replyJson(response, 201, outcome.placed);
   replyJson(response, outcome.status, outcome.refused);
 }
@@ -67,11 +73,6 @@ export async function readMetrics({ vms, id, response }: VmCall): Promise<void> 
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
   replyJson(response, 200, await vm.metrics());
-}
-
-/** What is not built yet is a capability this host lacks. */
-export async function refuseUnbuilt({ response }: VmCall): Promise<void> {
-  refuseMissing(response, ["snapshots"]);
 }
 
 /** POST /drain */

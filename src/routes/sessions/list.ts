@@ -3,11 +3,11 @@ import {
   type SessionList,
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
-import { LIMITS } from "@svc/contract/limits.ts";
 import type { Ending, PageRequest, SessionLine } from "../../../durable-objects/org.ts";
 import type { SessionView } from "../../../durable-objects/session-view.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
+import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
 
 /** Lists never refuse: what they do not understand in the query is ignored (decisions). */
@@ -26,12 +26,10 @@ export const listSessions: Handler = async (c) => {
 
 function pageOf(c: AppContext): PageRequest & { wanted: SessionStatus | null } {
   const wanted = SessionStatus.safeParse(c.req.query("status")).data ?? null;
-  const asked = Number.parseInt(c.req.query("limit") ?? "", 10);
-  const limit = Number.isNaN(asked) ? LIMITS.pageDefault : asked;
   return {
     wanted,
     status: wanted === "active" || wanted === "unknown" ? "live" : wanted,
-    limit: Math.min(Math.max(limit, 1), LIMITS.pageMaximum),
+    limit: pageLimit(c),
     cursor: c.req.query("cursor") ?? null,
   };
 }

@@ -3,7 +3,13 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import { replayKey, replayState } from "../../../control-plane/replays.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
+import { replayEncoding } from "../../env.ts";
 import { objectUrl } from "../../object-url.ts";
+
+const AS = {
+  gzip: { contentType: "application/gzip" },
+  identity: { contentType: "application/x-ndjson", unpack: true },
+} as const;
 
 /** The id is neither checked for its signature nor its age: the row of this org decides (document 1). */
 export const replayUrl: Handler = async (c) => {
@@ -14,9 +20,12 @@ export const replayUrl: Handler = async (c) => {
     throw new ApiError("ReplayPending", "The replay is still being stored. Try again.");
   }
   if (state !== "ready") throw await missing(c, id, state !== null);
-  const object = { key: replayKey(orgId, id), contentType: "application/gzip" };
-  const signed = await objectUrl(c.env, baseUrlOf(c), object);
-  const body: ReplayUrl = { ...signed, contentEncoding: "gzip" };
+  const contentEncoding = replayEncoding(c.env);
+  const signed = await objectUrl(c.env, baseUrlOf(c), {
+    key: replayKey(orgId, id),
+    ...AS[contentEncoding],
+  });
+  const body: ReplayUrl = { ...signed, contentEncoding };
   return c.json(body);
 };
 

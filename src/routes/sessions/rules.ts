@@ -23,7 +23,8 @@ function needsStealth(field: string): ApiError {
   return new ApiError("ValidationError", `${field}: requires stealth true`, { field });
 }
 
-function requireFeature(plan: Plan, feature: Feature): void {
+/** 402 unless the plan has a feature. */
+export function requireFeature(plan: Plan, feature: Feature): void {
   if (plan.features.includes(feature)) return;
   const cheapest = cheapestPlanWith(feature);
   const text = `${feature} needs the ${cheapest} plan.`;

@@ -3,6 +3,7 @@ import { ReplayUrl } from "@svc/contract/browser/replay.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, test } from "vitest";
 import { replayKey } from "../../../control-plane/replays.ts";
+import { app } from "../../../src/app.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
 
 const AGED = 100 * 60_000;
@@ -31,6 +32,23 @@ test("a replay that is stored has a signed URL of its gzip bytes, fetched withou
   expect(fetched.headers.get("content-encoding")).toBeNull();
   expect(fetched.headers.get("content-type")).toBe("application/gzip");
   expect(new Uint8Array(await fetched.arrayBuffer())).toEqual(bytes);
+});
+
+test("where replays are unpacked, the URL says identity and serves the lines themselves", async () => {
+  const { id, orgId, key, report } = await ownSession();
+  const lines = '{"type":4}\n'.repeat(1000);
+  const packed = new Blob([lines]).stream().pipeThrough(new CompressionStream("gzip"));
+  await env.OBJECTS.put(replayKey(orgId, id), await new Response(packed).arrayBuffer());
+  await report({ state: "ready" });
+  const headers = { authorization: `Bearer ${key}` };
+  const bindings = { ...env, SVC_REPLAY_ENCODING: "identity" };
+  const response = await app.request(`/sessions/${id}/replay-url`, { headers }, bindings);
+  const { url, contentEncoding } = ReplayUrl.parse(await response.json());
+  expect(contentEncoding).toBe("identity");
+  const fetched = await call(new URL(url).pathname);
+  expect(fetched.headers.get("content-encoding")).toBeNull();
+  expect(fetched.headers.get("content-type")).toBe("application/x-ndjson");
+  expect(await fetched.text()).toBe(lines);
 });
 
 test("one that is on its way is ReplayPending and retryable, then ready for good", async () => {

@@ -1,18 +1,26 @@
 import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { signal } from "./process.ts";
 
 const ROOT = "/sys/fs/cgroup";
 /** Exists where the machine has version 2. */
 const UNIFIED = join(ROOT, "cgroup.controllers");
-const SLOT_MEMORY_BYTES = 2 * 1024 * 1024 * 1024;
-/** Threads count too: a renderer has some fifteen. */
-const SLOT_TASKS = 4_096;
+const MIB = 1024 * 1024;
 const REMOVE_TRIES = 50;
 const REMOVE_PAUSE_MS = 20;
 
-/** Memory and task caps of slots, in cgroups of one run of the pool. */
+// Joins the cgroups while still root; what it becomes then is the command's affair.
+const JOIN = `while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 97; shift; done
+shift; exec "$@"`;
+
+/** What the processes of one group may have together. */
+export interface Caps {
+  memoryBytes: number;
+  /** Threads count too. */
+  tasks: number;
+}
+
+/** Memory and task caps of what a host runs, in cgroups of one run of it. Version 2, or 1 where that is not there. */
 export class Cgroups {
   /** The run's folder in each hierarchy; these, and what is in them, are removed at the end. */
   readonly folders: string[];
@@ -30,7 +38,7 @@ export class Cgroups {
     try {
       for (const folder of cgroups.folders) await mkdir(folder);
       if (isV2) await writeFile(join(ROOT, run, "cgroup.subtree_control"), "+memory +pids");
-      await removeGroups(await cgroups.slot("probe"));
+      await removeGroups(await cgroups.add("probe", { memoryBytes: MIB, tasks: 1 }));
       return cgroups;
     } catch {
       await clearGroups(cgroups.folders);
@@ -38,16 +46,22 @@ export class Cgroups {
     }
   }
 
-  /** Makes the capped cgroups of a slot and returns their folders. */
-  async slot(name: string): Promise<string[]> {
+  /** Makes a capped group and returns its folder in each hierarchy. */
+  async add(name: string, { memoryBytes, tasks }: Caps): Promise<string[]> {
     const folders = this.folders.map((folder) => join(folder, name));
     for (const folder of folders) await mkdir(folder);
     const [first = "", last = first] = folders;
     const memory = this.#version === 2 ? "memory.max" : "memory.limit_in_bytes";
-    await writeFile(join(first, memory), String(SLOT_MEMORY_BYTES));
-    await writeFile(join(last, "pids.max"), String(SLOT_TASKS));
+    await writeFile(join(first, memory), String(memoryBytes));
+    await writeFile(join(last, "pids.max"), String(tasks));
     return folders;
   }
+}
+
+/** The command that joins cgroups, which needs root, before it becomes this one. */
+export function inCgroups(folders: string[], command: string[]): string[] {
+  if (folders.length === 0) return command;
+  return ["/bin/sh", "-c", JOIN, "sh", ...folders, "--", ...command];
 }
 
 /** Where the cgroups of a run are, whether they exist or not. */
@@ -58,19 +72,27 @@ export async function groupsOf(run: string): Promise<string[]> {
   return parents.map((parent) => join(parent, run));
 }
 
-/** Removes a run's cgroups with those of its slots, and ends what is still in them. */
+/** Removes a run's cgroups with the groups in them, and ends what is still in them. */
 export async function clearGroups(folders: string[]): Promise<void> {
   for (const folder of folders) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-    const slots = entries.filter((entry) => entry.isDirectory());
-    for (const slot of slots) await endProcesses(join(folder, slot.name));
-    await removeGroups([...slots.map((slot) => join(folder, slot.name)), folder]);
+    const groups = entries.filter((entry) => entry.isDirectory());
+    for (const group of groups) await endProcesses(join(folder, group.name));
+    await removeGroups([...groups.map((group) => join(folder, group.name)), folder]);
   }
 }
 
 async function endProcesses(folder: string): Promise<void> {
   const pids = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
-  for (const pid of pids.split("\n").filter(Boolean)) signal(Number(pid));
+  for (const pid of pids.split("\n").filter(Boolean)) kill(Number(pid));
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
 }
 
 /** Removes cgroups once their processes are reaped; gives up quietly, the janitor comes again. */
@@ -89,7 +111,7 @@ export async function removeGroups(folders: string[]): Promise<void> {
   }
 }
 
-// Below this process's own cgroup, so that what caps the pool caps its browsers too. In a container the
+// Below this process's own cgroup, so that what caps the host caps what it runs too. In a container the
 // path can be that of the machine outside; then the mount is the own one.
 async function ownV1(controller: string): Promise<string> {
   const lines = (await readFile("/proc/self/cgroup", "utf8").catch(() => "")).split("\n");

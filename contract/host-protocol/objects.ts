@@ -1,0 +1,46 @@
+import * as z from "zod";
+import { LIMITS } from "../limits.ts";
+
+const part = z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,299}$/, "is no name");
+
+/** What an object of a host is. Its key in the store follows from this, and from nothing else. */
+export const ObjectName = z.discriminatedUnion("purpose", [
+  z.object({ purpose: z.literal("replay"), org: part, session: part }),
+  z.object({ purpose: z.literal("snapshot"), org: part, snapshot: part, file: part }),
+  z.object({
+    purpose: z.literal("volume"),
+    volume: z.string().regex(/^vol_[0-9a-f]{32}$/, "is no volume"),
+    file: part,
+  }),
+  z.object({ purpose: z.literal("template"), template: part, file: part }),
+]);
+export type ObjectName = z.infer<typeof ObjectName>;
+
+/** POST /internal/objects. */
+export const AskObject = z.object({
+  object: ObjectName,
+  /** Of what is to be stored; absent, it is to be read. */
+  sizeBytes: z.int().nonnegative().max(LIMITS.objectBytes).exactOptional(),
+});
+export type AskObject = z.infer<typeof AskObject>;
+
+/** 200 of POST /internal/objects: signed URLs that need no bearer, for `expiresInSeconds`. */
+export const ObjectUrls = z.object({
+  expiresInSeconds: z.int().positive(),
+  /** To read it, by ranges if wanted. */
+  get: z.string().exactOptional(),
+  sizeBytes: z.int().nonnegative().exactOptional(),
+  /** To store all of it at once. */
+  put: z.string().exactOptional(),
+  /** To store it in parts, each of exactly so many bytes, in any order. */
+  parts: z.array(z.object({ url: z.string(), bytes: z.int().positive() })).exactOptional(),
+  /** POST `CompleteObject` here when all parts are there. */
+  complete: z.string().exactOptional(),
+});
+export type ObjectUrls = z.infer<typeof ObjectUrls>;
+
+/** 200 of a PUT to the object store. */
+export const ObjectStored = z.object({ etag: z.string() });
+
+/** POST to `complete`: what the PUT of each part answered, in the order of the parts. */
+export const CompleteObject = z.object({ etags: z.array(z.string().max(200)).min(1).max(10_000) });

@@ -1,0 +1,105 @@
+import { LIMITS } from "../limits.ts";
+import { CreateSandbox } from "../vm/create.ts";
+import { Exec, ExecResult } from "../vm/exec.ts";
+import { VmMetrics } from "../vm/metrics.ts";
+import {
+  Deleted,
+  SandboxCreated,
+  SandboxList,
+  SandboxRecord,
+  SetTimeout,
+  TimeoutSet,
+} from "../vm/sandbox.ts";
+import type { Operation } from "./operation.ts";
+
+const common = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
+
+/** Document 2, Endpoints. An id that is not the caller's is `NotFound`, whatever is wrong with it. */
+export const SANDBOXES = {
+  createSandbox: {
+    ...common,
+    method: "POST",
+    path: "/sandboxes",
+    summary: "Create a sandbox: a microVM of its own.",
+    idempotent: true,
+    request: CreateSandbox,
+    success: { status: 201, body: SandboxCreated },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "RecordingRequiresDesktop",
+      "RecordingRequiresGoldenBoot",
+      "InvalidIdempotencyKey",
+      "IdempotencyKeyReused",
+      "NotEntitled",
+      "FeatureRequiresPlan",
+      "InsufficientCredit",
+      "NotFound",
+      "NotConfigured",
+      "ConcurrencyLimitExceeded",
+      "AdmissionUnavailable",
+      "HostCapabilityMissing",
+      "InsufficientCapacity",
+      "NoCapacity",
+      "HostRejected",
+      "ObjectUnavailable",
+    ],
+  },
+  listSandboxes: {
+    ...common,
+    method: "GET",
+    path: "/sandboxes",
+    summary: "List the sandboxes of the org, newest first.",
+    success: { status: 200, body: SandboxList },
+    errors: ["ObjectUnavailable"],
+  },
+  getSandbox: {
+    ...common,
+    method: "GET",
+    path: "/sandboxes/:id",
+    summary: "Read a sandbox. It counts as activity.",
+    success: { status: 200, body: SandboxRecord },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  deleteSandbox: {
+    ...common,
+    method: "DELETE",
+    path: "/sandboxes/:id",
+    summary: "Destroy a sandbox. Repeating it is fine.",
+    success: { status: 200, body: Deleted },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  setSandboxTimeout: {
+    ...common,
+    method: "POST",
+    path: "/sandboxes/:id/timeout",
+    summary: "Change the idle window of a sandbox, from now.",
+    request: SetTimeout,
+    success: { status: 200, body: TimeoutSet },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  execInSandbox: {
+    ...common,
+    method: "POST",
+    path: "/sandboxes/:id/exec",
+    summary: "Run one command to its end. No shell reads it.",
+    request: Exec,
+    success: { status: 200, body: ExecResult },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "NotFound",
+      "NotRunning",
+      "HostUnreachable",
+      "ObjectUnavailable",
+    ],
+  },
+  sandboxMetrics: {
+    ...common,
+    method: "GET",
+    path: "/sandboxes/:id/metrics",
+    summary: "Processor, memory and disk of a sandbox.",
+    success: { status: 200, body: VmMetrics },
+    errors: ["NotFound", "HostUnreachable", "ObjectUnavailable"],
+  },
+} as const satisfies Record<string, Operation>;

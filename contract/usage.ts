@@ -1,0 +1,31 @@
+import * as z from "zod";
+
+const amount = z.number().nonnegative();
+
+/** One browser session, or one running span of a VM. */
+export const UsageSegment = z.object({
+  /** The session's or sandbox's. */
+  id: z.string(),
+  kind: z.enum(["browser", "vm"]),
+  startedAt: z.iso.datetime(),
+  /** null while it runs. */
+  endedAt: z.iso.datetime().nullable(),
+  /** Of its part between `from` and `to`. */
+  cents: amount,
+});
+export type UsageSegment = z.infer<typeof UsageSegment>;
+
+/** 200 of GET /usage (decisions): what was used between `from` and `to`, at the rates of the price list. */
+export const Usage = z.object({
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  browserSeconds: amount,
+  vcpuSeconds: amount,
+  memGibSeconds: amount,
+  cents: amount,
+  /** What is left now; null when the org is not prepaid. */
+  creditCents: z.number().nullable(),
+  /** Those that touch the time asked for, newest first, at most 1,000. */
+  segments: z.array(UsageSegment).max(1000),
+});
+export type Usage = z.infer<typeof Usage>;

@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { LIMITS } from "../limits.ts";
+import { LifecycleWanted } from "./lifecycle.ts";
+import { BUILT_IN_TEMPLATES, Envs, Isolation, VM_SIZES, VmKind } from "./machine.ts";
+
+/** A size that may be asked for. On `shared` there is less of it (document 2, Limits). */
+const size = ({ least, most }: { least: number; most: number }) =>
+  z.int().min(least).max(most).nullish();
+
+const label = z.string().max(1024);
+const Labels = z.record(label, label);
+
+const isAbsolute = (path: string) => path.startsWith("/") && !path.includes("\0");
+const VolumeMount = z.object({
+  volumeId: z.string().min(1).max(100),
+  path: z.string().max(LIMITS.filePathCharacters).refine(isAbsolute, "must be absolute"),
+});
+const Mounts = z
+  .array(VolumeMount)
+  .max(100)
+  .refine((mounts) => new Set(mounts.map(({ path }) => path)).size === mounts.length, {
+    error: "the same path twice",
+  });
+
+/** An idle window: 1000 ms or more. Above the plan's maximum it is clamped, not refused. */
+const timeoutMs = z.number().min(LIMITS.idleLeastMs).refine(Number.isInteger, "no whole number");
+
+/**
+ * POST /sandboxes as it is sent: every field is optional, null is the default, unknown fields are
+ * ignored. Source: document 2, Sandbox create request. What goes across fields is in `resolve.ts`.
+ */
+export const CreateSandbox = z.object({
+  kind: VmKind.nullish(),
+  template: z.string().max(200).nullish(),
+  fromSnapshot: z.string().min(1).max(200).nullish(),
+  cpu: size(VM_SIZES.cpu),
+  isolation: Isolation.nullish(),
+  memMb: size(VM_SIZES.memMb),
+  diskGb: size(VM_SIZES.diskGb),
+  envs: Envs.nullish(),
+  metadata: Labels.nullish(),
+  timeoutMs: timeoutMs.nullish(),
+  lifecycle: LifecycleWanted.nullish(),
+  resolution: z
+    .string()
+    .regex(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, "must be <width>x<height>")
+    .nullish(),
+  record: z.boolean().nullish(),
+  volumes: Mounts.nullish(),
+});
+export type CreateSandbox = z.infer<typeof CreateSandbox>;
+
+/** What a template's name stands for. */
+export type TemplateName =
+  | { type: "builtIn"; name: keyof typeof BUILT_IN_TEMPLATES }
+  | { type: "custom"; id: string }
+  | { type: "unknown" };
+
+/** Reads a template's name; a blank one is the default of the kind. */
+export function templateNamed(text: string | null | undefined, kind: VmKind): TemplateName {
+  const name = text?.trim() || (kind === "sandbox" ? "base" : "default");
+  if (name.startsWith("tpl_")) return { type: "custom", id: name };
+  return isBuiltIn(name) ? { type: "builtIn", name } : { type: "unknown" };
+}
+
+const isBuiltIn = (name: string): name is keyof typeof BUILT_IN_TEMPLATES =>
+  Object.hasOwn(BUILT_IN_TEMPLATES, name);

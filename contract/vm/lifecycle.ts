@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { LIMITS } from "../limits.ts";
+
+/** What becomes of a machine that was idle for its whole window. */
+export const OnTimeout = z.enum(["pause", "kill"]);
+export type OnTimeout = z.infer<typeof OnTimeout>;
+
+const wait = z.number().nonnegative().nullish();
+
+/** `lifecycle` of a create, as it is sent. Ranges are raised and capped, never refused (document 2). */
+export const LifecycleWanted = z.strictObject({
+  onTimeout: OnTimeout.nullish(),
+  autoResume: z.boolean().nullish(),
+  parkAfterMs: wait,
+  parkMaxMs: wait,
+  hibernateAfterParkedMs: wait,
+  checkpointEveryMs: wait,
+});
+export type LifecycleWanted = z.infer<typeof LifecycleWanted>;
+
+/** A lifecycle with its defaults, in range. null = off. */
+export interface Lifecycle {
+  onTimeout: OnTimeout;
+  autoResume: boolean;
+  parkAfterMs: number | null;
+  parkMaxMs: number | null;
+  hibernateAfterParkedMs: number | null;
+  checkpointEveryMs: number | null;
+}
+
+/** Raises and caps what was asked for. `timeoutMs` is the idle window the machine really has. */
+export function lifecycleOf(wanted: LifecycleWanted, timeoutMs: number): Lifecycle {
+  const parked = (ms: number | null | undefined) =>
+    ms == null ? null : Math.min(Math.max(ms, LIMITS.parkLeastMs), timeoutMs);
+  const { parkMaxMs, checkpointEveryMs } = wanted;
+  return {
+    onTimeout: wanted.onTimeout ?? "pause",
+    autoResume: wanted.autoResume ?? false,
+    parkAfterMs: parked(wanted.parkAfterMs),
+    parkMaxMs: parkMaxMs == null ? null : Math.min(parkMaxMs, LIMITS.parkMaxMs),
+    hibernateAfterParkedMs: parked(wanted.hibernateAfterParkedMs),
+    checkpointEveryMs:
+      checkpointEveryMs == null ? null : Math.max(checkpointEveryMs, LIMITS.checkpointLeastMs),
+  };
+}

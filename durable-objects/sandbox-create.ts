@@ -1,0 +1,125 @@
+import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { Lifecycle } from "@svc/contract/vm/lifecycle.ts";
+import { atMost } from "./deadline.ts";
+import type { Reserved } from "./org.ts";
+import type { Place } from "./placement.ts";
+import { type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { NO_BILL } from "./states/spans.ts";
+import { findVmHost } from "./vm-placement.ts";
+
+/** What a SandboxDO is told to create. Times are ms. */
+export interface CreateSandboxOrder {
+  id: string;
+  org: string;
+  plan: string;
+  cap: number;
+  template: string;
+  metadata: Record<string, string>;
+  createdAt: number;
+  acquireMs: number;
+  idleMs: number;
+  lifecycle: Lifecycle;
+  /** The create request, resolved, as its host gets it. */
+  body: PlaceVm;
+}
+
+/** A created sandbox: what it got, and when its idle window ends. */
+export interface SandboxMade {
+  created: Pick<VmPlaced, "cpu" | "memMb" | "diskGb" | "isolation" | "enforcement"> & {
+    expiresAt: number;
+  };
+}
+
+/** The part of a SandboxDO that a create works on. */
+export interface SandboxDesk {
+  begin(sandbox: StoredSandbox): void;
+  read(): StoredSandbox | null;
+  /** The machine is there: from now on it runs, unless it is not wanted any more. */
+  placed(place: Place, got: VmPlaced): StoredSandbox | null;
+  /** Ends a machine that was made in vain, without keeping the customer waiting. */
+  giveBack(place: Place): void;
+}
+
+/**
+ * Reserve, find a host, enter it in the org's list; and on any failure undo what was done. A create that
+ * dies half way (the object evicted) is undone by the `giveUp` timer and the host's next heartbeat.
+ */
+export async function createSandbox(
+  env: Env,
+  order: CreateSandboxOrder,
+  desk: SandboxDesk,
+): Promise<SandboxMade | Refusal> {
+  const { id, org, body, acquireMs } = order;
+  const sandbox = newSandbox(order);
+  // Asked before the first write: a call leaves an object only once its writes so far are on disk.
+  const reserving = reserve(env, order, sandbox);
+  desk.begin(sandbox);
+  const refused = await reserving;
+  if (refused) return refused;
+  const isWanted = (): boolean => desk.read()?.state.status === "starting";
+  const found = await findVmHost(env, { subject: { org, id }, body, acquireMs, isWanted });
+  if ("refused" in found) return found;
+  const made = await conclude(env, order, desk, found);
+  if ("refused" in made) desk.giveBack(found.place);
+  return made;
+}
+
+function newSandbox(order: CreateSandboxOrder): StoredSandbox {
+  const { id, org, template, metadata, createdAt, acquireMs, body } = order;
+  const { kind, cpu, memMb, diskGb } = body;
+  const giveUpAt = createdAt + acquireMs + LIMITS.hostAnswerMs + LIMITS.unconfirmedSlackMs;
+  const facts = { id, org, kind, template, metadata, createdAt, cpu, memMb, diskGb };
+  const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
+  return { ...facts, state, place: null, owed: [], retryAt: null, listedExpiresAt: giveUpAt };
+}
+
+const unavailable = (): Refusal =>
+  refusal("AdmissionUnavailable", "The concurrency of the org could not be checked. Try again.");
+
+async function reserve(
+  env: Env,
+  { org, plan, cap }: CreateSandboxOrder,
+  sandbox: StoredSandbox,
+): Promise<Refusal | null> {
+  const view = viewOf(sandbox);
+  if (!view) return unavailable();
+  const claim = { view, cap, lapsesAt: view.expiresAt };
+  let answer: Reserved;
+  try {
+    answer = await atMost(LIMITS.objectCallMs, env.ORGS.getByName(org).reserveSandbox(claim));
+  } catch {
+    return unavailable();
+  }
+  if (answer.reserved) return null;
+  const text = `The ${plan} plan allows ${cap} VMs at once. Release one and try again.`;
+  const { holders } = answer;
+  return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "vm", holders });
+}
+
+/** Enters the running sandbox in its org's list, which keeps its claim, and lets it run. */
+async function conclude(
+  env: Env,
+  order: CreateSandboxOrder,
+  desk: SandboxDesk,
+  { place, got }: { place: Place; got: VmPlaced },
+): Promise<SandboxMade | Refusal> {
+  const { cpu, memMb, diskGb, isolation, enforcement } = got;
+  const before = desk.read();
+  const view = before && viewOf({ ...before, cpu, memMb, diskGb });
+  if (!view) return unwanted();
+  const running = { ...view, state: "running", expiresAt: Date.now() + order.idleMs } as const;
+  const noting = env.ORGS.getByName(order.org).noteSandbox(running);
+  const isNoted = await atMost(LIMITS.objectCallMs, noting).catch(() => null);
+  if (isNoted === null) return unavailable();
+  const sandbox = isNoted ? desk.placed(place, got) : null;
+  if (sandbox?.state.status !== "running") return unwanted();
+  const { expiresAt } = sandbox.state;
+  return { created: { cpu, memMb, diskGb, isolation, enforcement, expiresAt } };
+}
+
+function unwanted(): Refusal {
+  const hint = "It was deleted while it was created, or its create took too long.";
+  return refusal("NoCapacity", "The sandbox is not wanted any more.", { hint });
+}

@@ -1,0 +1,59 @@
+import { previewLabel } from "@svc/contract/vm/preview.ts";
+import { forgetPreview } from "../control-plane/previews.ts";
+import { writeSegment } from "../control-plane/usage.ts";
+import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import type { Duty, SandboxEvent } from "./states/sandbox.ts";
+import { endVm } from "./vm-client.ts";
+
+/** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
+export async function perform(
+  env: Env,
+  sandbox: StoredSandbox,
+  duty: Duty,
+): Promise<SandboxEvent | null> {
+  switch (duty) {
+    case "index":
+      return settleIndex(env, sandbox);
+    case "usage":
+      return settleUsage(env, sandbox);
+    case "host":
+      return settleHost(env, sandbox);
+    case "machine":
+      if (sandbox.place) await endVm(env, sandbox.place.url, sandbox);
+      return { type: "hostFreed" };
+  }
+}
+
+/** The org's list and its reservation are one row: what is over holds no place, and no host name. */
+async function settleIndex(env: Env, sandbox: StoredSandbox): Promise<null> {
+  const org = env.ORGS.getByName(sandbox.org);
+  const view = viewOf(sandbox);
+  if (view) await org.noteSandbox(view);
+  else await org.dropSandbox(sandbox.id);
+  if (sandbox.publicPorts && isOver(sandbox))
+    await forgetPreview(env.DB, await previewLabel(sandbox.id));
+  return null;
+}
+
+async function settleUsage(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent> {
+  const { id, org: orgId, cpu, memMb, state } = sandbox;
+  const { spans } = state.bill;
+  for (const { n, startedAt, endedAt } of spans) {
+    const segment = { id: `${id} ${n}`, orgId, kind: "vm", startedAt, endedAt } as const;
+    await writeSegment(env.DB, { ...segment, cpu, memMb });
+  }
+  return { type: "billed", spans };
+}
+
+/** The host's object keeps what is placed on it: told here of the beginning and the end. */
+async function settleHost(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent | null> {
+  const { id, place, state } = sandbox;
+  if (!place) return null;
+  const host = env.HOSTS.getByName(place.hostId);
+  if (state.status === "running") {
+    const verdict = await host.place(id, place.bootId, place.seq);
+    return verdict.type === "done" ? null : verdict;
+  }
+  await host.forget(id);
+  return null;
+}

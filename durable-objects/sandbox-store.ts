@@ -1,0 +1,111 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { StoredSandbox } from "./sandbox-view.ts";
+import { duties, type Duty, type SandboxEvent, step, timers } from "./states/sandbox.ts";
+
+const KEY = "sandbox";
+const retryMs = 5000;
+/** What a new sandbox owes can wait until its client has run its first command. */
+const settleMs = 1000;
+
+/** What an event did. */
+export interface Applied {
+  sandbox: StoredSandbox;
+  /** New duties, to be done now. */
+  fresh: Duty[];
+}
+
+/** The one record of a sandbox, its transitions and its alarm. All of it is synchronous but the alarm. */
+export class SandboxStore {
+  readonly #storage: DurableObjectStorage;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+  }
+
+  load(): StoredSandbox | null {
+    return this.#storage.kv.get<StoredSandbox>(KEY) ?? null;
+  }
+
+  save(sandbox: StoredSandbox): void {
+    this.#storage.kv.put(KEY, sandbox);
+  }
+
+  /** Applies an event at a time, with facts that came with it. Null when there is no sandbox. */
+  apply(event: SandboxEvent, now: number, facts: Partial<StoredSandbox> = {}): Applied | null {
+    const before = this.load();
+    if (!before) return null;
+    const state = step(before.state, event, now);
+    if (state === before.state) return { sandbox: before, fresh: [] };
+    const expiresAt = state.status === "running" ? state.expiresAt : before.listedExpiresAt;
+    const isListed = Math.abs(expiresAt - before.listedExpiresAt) < LIMITS.listedExpiryMs;
+    const isNew = before.state.status === "starting" && state.status === "running";
+    const fresh = duties(before.state, state);
+    // The list learns of a moved deadline too, though not of each step of it.
+    if (!isListed && !isNew && !fresh.includes("index")) fresh.push("index");
+    const lasting = fresh.filter((duty) => duty !== "machine");
+    const owed = [...new Set([...before.owed, ...lasting])];
+    // In the same write as the change: an object that dies before it does its duty is woken to do it.
+    const retryAt = lasting.length > 0 ? now + (isNew ? settleMs : retryMs) : before.retryAt;
+    const listedExpiresAt = fresh.includes("index") || isNew ? expiresAt : before.listedExpiresAt;
+    const sandbox = { ...before, ...facts, state, owed, retryAt, listedExpiresAt };
+    this.save(sandbox);
+    // A new sandbox's duties are left to the alarm: now they would take the machine from its client.
+    return { sandbox, fresh: isNew ? [] : fresh };
+  }
+
+  /** Ticks off a duty, unless the sandbox has moved on since and owes it anew. */
+  done(duty: Duty, seen: StoredSandbox): void {
+    const sandbox = this.load();
+    if (!sandbox || !isSame(sandbox, seen, duty)) return;
+    const owed = sandbox.owed.filter((other) => other !== duty);
+    if (owed.length === sandbox.owed.length) return;
+    this.save({ ...sandbox, owed, retryAt: owed.length === 0 ? null : sandbox.retryAt });
+  }
+
+  /** Notes that duties failed: the alarm tries them again. */
+  retryLater(now: number): void {
+    const sandbox = this.load();
+    if (sandbox) this.save({ ...sandbox, retryAt: now + retryMs });
+  }
+
+  /** Sees to it that the alarm rings for the next thing that happens by itself. It may ring before. */
+  async arm(): Promise<void> {
+    const sandbox = this.load();
+    if (!sandbox) return;
+    const retry = sandbox.owed.length > 0 ? sandbox.retryAt : null;
+    const times = [...Object.values(timers(sandbox.state)), retry, eraseAt(sandbox)];
+    const next = Math.min(...times.filter((at) => at !== null));
+    if (!Number.isFinite(next)) return;
+    // Activity moves the deadline again and again: an alarm that is early costs less than moving it.
+    const armed = await this.#storage.getAlarm();
+    if (armed === null || armed > next) await this.#storage.setAlarm(next);
+  }
+
+  /** Whether nothing needs the record any more. */
+  isDue(now: number): boolean {
+    const sandbox = this.load();
+    return sandbox !== null && now >= (eraseAt(sandbox) ?? Infinity);
+  }
+
+  /** Forgets the sandbox: one that never was, or one that has been gone for long enough. */
+  async erase(): Promise<void> {
+    await this.#storage.deleteAlarm();
+    await this.#storage.deleteAll();
+  }
+}
+
+/** Whether what a duty was done from is how the sandbox still is. */
+function isSame(now: StoredSandbox, seen: StoredSandbox, duty: Duty): boolean {
+  if (duty === "usage") return now.state.bill === seen.state.bill || sameBill(now, seen);
+  return now.state.status === seen.state.status && now.listedExpiresAt === seen.listedExpiresAt;
+}
+
+const sameBill = (left: StoredSandbox, right: StoredSandbox): boolean =>
+  JSON.stringify(left.state.bill) === JSON.stringify(right.state.bill);
+
+/** When the record may go; null while something is owed or the sandbox lives. */
+function eraseAt({ state, owed }: StoredSandbox): number | null {
+  if (owed.length > 0) return null;
+  if (state.status === "failed") return 0;
+  return state.status === "gone" ? state.endedAt + LIMITS.goneReadableMs : null;
+}

@@ -1,0 +1,73 @@
+import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
+import type { Place } from "./placement.ts";
+import type { Duty, SandboxState as State } from "./states/sandbox.ts";
+
+/** What GET /sandboxes/:id and the list are made of. Times are ms since the epoch. */
+export interface SandboxView {
+  id: string;
+  kind: VmKind;
+  state: SandboxState;
+  metadata: Record<string, string>;
+  template: string;
+  createdAt: number;
+  expiresAt: number;
+  cpu: number;
+  memMb: number;
+  diskGb: number;
+  /** Why and when it ended; null while it has not. */
+  closeReason: GoneReason | null;
+  goneAt: number | null;
+}
+
+/** What stays the same over a sandbox's life. */
+export interface SandboxFacts {
+  id: string;
+  org: string;
+  kind: VmKind;
+  template: string;
+  metadata: Record<string, string>;
+  createdAt: number;
+  /** What was asked for, and once it is placed what it got. */
+  cpu: number;
+  memMb: number;
+  diskGb: number;
+}
+
+/** Everything a SandboxDO keeps. */
+export interface StoredSandbox extends SandboxFacts {
+  state: State;
+  place: Place | null;
+  /** Duties not done yet, and when to try them again; null while none is owed. */
+  owed: Duty[];
+  retryAt: number | null;
+  /** The `expiresAt` that the org's list shows. */
+  listedExpiresAt: number;
+  /** Ports that everyone may see; absent while none was ever minted. */
+  publicPorts?: number[];
+}
+
+/** Whether nothing of it can be used any more. */
+export function isOver({ state: { status } }: StoredSandbox): boolean {
+  return status === "releasing" || status === "gone" || status === "failed";
+}
+
+/** The sandbox as its owner sees it; null for one whose create failed: it never was. */
+export function viewOf({ state, ...facts }: SandboxFacts & { state: State }): SandboxView | null {
+  const { id, kind, template, metadata, createdAt, cpu, memMb, diskGb } = facts;
+  const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb };
+  const alive = { ...known, closeReason: null, goneAt: null };
+  switch (state.status) {
+    case "failed":
+      return null;
+    case "starting":
+      return { ...alive, state: "starting", expiresAt: state.giveUpAt };
+    case "running":
+      return { ...alive, state: "running", expiresAt: state.expiresAt };
+    case "releasing":
+    case "gone": {
+      const { status, reason: closeReason, endedAt: goneAt, expiresAt } = state;
+      return { ...known, state: status, expiresAt, closeReason, goneAt };
+    }
+  }
+}

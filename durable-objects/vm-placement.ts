@@ -1,0 +1,124 @@
+import type { HostRecord } from "@svc/contract/admin/hosts.ts";
+import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { registeredHosts } from "./fleet.ts";
+import type { Subject } from "./host-client.ts";
+import type { Place } from "./placement.ts";
+import { placeVm, type PlaceVmAnswer } from "./vm-client.ts";
+
+/** A sandbox looking for a host. */
+export interface VmSeeker {
+  subject: Subject;
+  body: PlaceVm;
+  /** How long it may take, in ms. */
+  acquireMs: number;
+  /** Whether it is still wanted: a DELETE may come first. */
+  isWanted(): boolean;
+}
+export type VmPlacement = { place: Place; got: VmPlaced } | Refusal;
+
+/** As many hosts are asked; the fleet's record of the others says that they cannot. */
+const mostAsked = 5;
+
+/**
+ * Finds a host for a machine: asks those that can make it, the likeliest first. What the fleet knows may
+ * be seconds old, so that a host that looks full is asked too: it decides, in its own words.
+ */
+export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacement> {
+  const deadline = Date.now() + seeker.acquireMs;
+  const { hosts, missing } = await hostsFor(env, seeker.body);
+  const answers: Exclude<PlaceVmAnswer, { type: "placed" }>[] = [];
+  for (const host of hosts.slice(0, mostAsked)) {
+    const leftMs = deadline - Date.now();
+    if (leftMs <= 0 || !seeker.isWanted()) break;
+    const waitMs = leftMs + LIMITS.hostAnswerMs;
+    const answer = await placeVm(env, host.url, seeker.subject, seeker.body, waitMs);
+    if (answer.type === "placed") return placedOn(host, answer.got);
+    answers.push(answer);
+  }
+  if (hosts.length === 0) return noHost(seeker.body, missing);
+  return refusalOf(answers);
+}
+
+function placedOn({ hostId, url }: HostRecord, got: VmPlaced): VmPlacement {
+  const { bootId, seq } = got;
+  return { place: { hostId, url, bootId, seq }, got };
+}
+
+/** VM hosts that take machines of this sort, and what the others lack when there are only others. */
+async function hostsFor(env: Env, body: PlaceVm) {
+  // Without the registry there is nobody to ask.
+  const registered = await registeredHosts(env).catch(() => []);
+  const open = registered.filter((host) => host.type === "vm" && !host.draining);
+  const needed = neededBy(body);
+  const lacks = (host: HostRecord) => needed.filter((name) => !host.capabilities?.includes(name));
+  const hosts = open.filter((host) => lacks(host).length === 0);
+  const missing = open.length > 0 && hosts.length === 0 ? open.flatMap(lacks) : [];
+  return { hosts: hosts.toSorted(likelier(body)), missing: [...new Set(missing)] };
+}
+
+/** What only some hosts can do, by the names of their registrations. */
+export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm): string[] {
+  return [
+    kind === "desktop" ? ["desktop"] : [],
+    source.type === "snapshot" ? ["snapshots"] : [],
+    isolation === "shared" ? ["shared"] : [],
+    volumes?.length ? ["volumes.mount"] : [],
+    record ? ["recording"] : [],
+  ].flat();
+}
+
+/** Hosts with room and the image first, then those with a warm machine, then the emptiest. */
+function likelier(body: PlaceVm) {
+  const rank = (host: HostRecord): number[] => {
+    const { free, images = [], warm = 0 } = host;
+    const hasRoom = free && free.slots > 0 && free.cpu >= body.cpu && free.memMb >= body.memMb;
+    const { source } = body;
+    const hasImage =
+      source.type !== "image" ||
+      images.some(({ name, state }) => name === source.name && state === "ready");
+    return [hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
+  };
+  return (left: HostRecord, right: HostRecord): number => {
+    const [a, b] = [rank(left), rank(right)];
+    return a.map((value, at) => (b[at] ?? 0) - value).find((by) => by !== 0) ?? 0;
+  };
+}
+
+/** No host can even be asked. An entitled org gets no desktop for want of capacity (decisions). */
+function noHost({ kind }: PlaceVm, missing: string[]): Refusal {
+  const others = missing.filter((name) => name !== "desktop");
+  if (others.length > 0) return lacking(others);
+  const hint =
+    kind === "desktop"
+      ? "No registered VM host serves desktops."
+      : "No registered VM host takes machines. npm start says what a host needs.";
+  return refusal("NoCapacity", "No host has room right now. Try again.", { hint });
+}
+
+function lacking(missingCapabilities: string[]): Refusal {
+  const text = `No host can do this yet: ${missingCapabilities.join(", ")}.`;
+  return refusal("HostCapabilityMissing", text, { missingCapabilities });
+}
+
+/** One refusal of several: the one that best says what would help. */
+function refusalOf(answers: Exclude<PlaceVmAnswer, { type: "placed" }>[]): Refusal {
+  const refused = answers.flatMap((answer) => (answer.type === "refused" ? [answer.refused] : []));
+  const saying = (code: VmRefused["code"]) => refused.find((one) => one.code === code);
+  const small = saying("InsufficientCapacity");
+  if (small) {
+    const hint = small.hint ?? "Ask for less, or release a sandbox.";
+    return refusal("InsufficientCapacity", "This size fits no host right now. Try again.", {
+      hint,
+    });
+  }
+  const full = saying("NoCapacity");
+  if (full) {
+    const text = "No host has room right now. Try again.";
+    return refusal("NoCapacity", text, { hint: full.hint ?? full.error });
+  }
+  const unable = saying("HostCapabilityMissing");
+  if (unable) return lacking(unable.missingCapabilities ?? []);
+  return refusal("HostRejected", "The host could not make the machine. Try again.");
+}

@@ -1,0 +1,54 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import { AskObject, type ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { ask } from "../../../control-plane/database.ts";
+import { beginUpload, objectKey } from "../../../control-plane/objects.ts";
+import { parseBody } from "../../body.ts";
+import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
+import { signedUrl } from "../../object-url.ts";
+
+const { objectPartBytes } = LIMITS;
+
+export const askObject: Handler = async (c) => {
+  const { object, sizeBytes } = await parseBody(c, AskObject);
+  const key = objectKey(object);
+  const expiresInSeconds = LIMITS.hostObjectUrlMs / 1000;
+  const urls = sizeBytes === undefined ? await toRead(c, key) : await toStore(c, key, sizeBytes);
+  return c.json({ expiresInSeconds, ...urls } satisfies ObjectUrls);
+};
+
+const expiry = (): number => Date.now() + LIMITS.hostObjectUrlMs;
+
+async function toRead(c: AppContext, key: string): Promise<Partial<ObjectUrls>> {
+  const { OBJECTS } = c.env;
+  const found = await ask(OBJECTS, () => OBJECTS.head(key));
+  if (!found) throw new ApiError("ObjectNotFound", "There is no such object.");
+  const contentType = "application/octet-stream";
+  const claims = { act: "get", key, contentType, expiresAt: expiry() } as const;
+  return { get: await signedUrl(c.env, baseUrlOf(c), claims), sizeBytes: found.size };
+}
+
+async function toStore(c: AppContext, key: string, bytes: number): Promise<Partial<ObjectUrls>> {
+  const base = baseUrlOf(c);
+  const common = { key, expiresAt: expiry() };
+  if (bytes <= objectPartBytes) {
+    return { put: await signedUrl(c.env, base, { act: "put", ...common, bytes }) };
+  }
+  const upload = await beginUpload(c.env.OBJECTS, key);
+  const parts = await Promise.all(
+    sizesOf(bytes).map(async (size, at) => {
+      const claims = { act: "part", ...common, bytes: size, upload, number: at + 1 } as const;
+      return { url: await signedUrl(c.env, base, claims), bytes: size };
+    }),
+  );
+  const complete = await signedUrl(c.env, base, { act: "complete", ...common, bytes, upload });
+  return { parts, complete };
+}
+
+/** Of parts that are all full but the last one. */
+function sizesOf(bytes: number): number[] {
+  const count = Math.ceil(bytes / objectPartBytes);
+  return Array.from({ length: count }, (_, at) =>
+    Math.min(objectPartBytes, bytes - at * objectPartBytes),
+  );
+}

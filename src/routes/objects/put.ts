@@ -1,0 +1,25 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import { readObjectToken } from "@svc/contract/tokens.ts";
+import { ask } from "../../../control-plane/database.ts";
+import { storePart } from "../../../control-plane/objects.ts";
+import type { Handler } from "../../context.ts";
+import { invalidUrl } from "./invalid-url.ts";
+
+export const putObject: Handler = async (c) => {
+  const { OBJECTS, SVC_SIGNING_SECRET } = c.env;
+  const token = c.req.param("token") ?? "";
+  const claims = await readObjectToken(SVC_SIGNING_SECRET, token, ["put", "part"], Date.now());
+  if (!claims) throw invalidUrl();
+  // A stream goes to the store only with a length known before, and a part must be full.
+  if (c.req.header("content-length") !== String(claims.bytes)) {
+    const text = `content-length: must be ${claims.bytes}`;
+    throw new ApiError("ValidationError", text, { field: "content-length" });
+  }
+  const body = c.req.raw.body ?? new Blob([]).stream();
+  if (claims.act === "part") {
+    const { etag } = await storePart(OBJECTS, claims, body);
+    return c.json({ etag });
+  }
+  const stored = await ask(OBJECTS, () => OBJECTS.put(claims.key, body));
+  return c.json({ etag: stored?.etag ?? "" });
+};

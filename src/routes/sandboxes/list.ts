@@ -1,0 +1,33 @@
+import { VmKind } from "@svc/contract/vm/machine.ts";
+import { type SandboxList, SandboxState } from "@svc/contract/vm/sandbox.ts";
+import type { SandboxQuery } from "../../../durable-objects/org-sandboxes.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import { pageLimit } from "../page.ts";
+import { recordOf } from "./record.ts";
+
+const LABEL = "metadata.";
+
+/** Lists never refuse: what they do not understand in the query is ignored (document 2). Not activity. */
+export const listSandboxes: Handler = async (c) => {
+  const org = c.env.ORGS.getByName(c.get("caller").orgId);
+  const { sandboxes, nextCursor } = await reach(() => org.sandboxes(queryOf(c)));
+  const body: SandboxList = {
+    sandboxes: sandboxes.map(recordOf),
+    ...(nextCursor && { nextCursor }),
+  };
+  return c.json(body);
+};
+
+function queryOf(c: AppContext): SandboxQuery {
+  const labels = Object.entries(c.req.queries()).filter(([name]) => name.startsWith(LABEL));
+  return {
+    state: SandboxState.safeParse(c.req.query("state")).data ?? null,
+    kind: VmKind.safeParse(c.req.query("kind")).data ?? null,
+    limit: pageLimit(c),
+    cursor: c.req.query("cursor") ?? null,
+    metadata: labels.flatMap(([name, values]) =>
+      values.map((value): [string, string] => [name.slice(LABEL.length), value]),
+    ),
+  };
+}

@@ -1,0 +1,19 @@
+import type { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
+import type { SandboxView } from "../../../durable-objects/sandbox-view.ts";
+
+/** Where a sandbox's control channel is: ws:// when the base URL is http. */
+export function controlUrlOf(baseUrl: string, id: string): string {
+  return `${baseUrl.replace(/^http/, "ws")}/control/${encodeURIComponent(id)}`;
+}
+
+/** The record of GET /sandboxes/:id and of the list. Nothing internal, and no controlUrl. */
+export function recordOf(view: SandboxView): SandboxRecord {
+  const { id: sandboxId, createdAt, expiresAt, closeReason, goneAt: _goneAt, ...facts } = view;
+  return {
+    sandboxId,
+    ...facts,
+    createdAt: new Date(createdAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
+    ...(closeReason && { closeReason }),
+  };
+}

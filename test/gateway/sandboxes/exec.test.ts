@@ -1,0 +1,155 @@
+import { env } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
+import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import { describe, expect, test, vi } from "vitest";
+import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+
+async function running() {
+  const host = await newVmHost();
+  const { key } = await newOrg("professional");
+  const { sandboxId: id } = await newSandbox(key);
+  const path = `/sandboxes/${id}`;
+  const exec = (body: unknown) => call(`${path}/exec`, { ...json(body), bearer: key });
+  return { host, key, id, path, exec, stub: env.SANDBOXES.getByName(id) };
+}
+
+/** What the host was told to run: the fake says it back on stdout. */
+async function asked(response: Response): Promise<Exec> {
+  expect(response.status).toBe(200);
+  const { stdout } = ExecResult.parse(await response.json());
+  return Exec.parse(JSON.parse(stdout));
+}
+
+describe("POST exec", async () => {
+  const { exec } = await running();
+
+  test("answers what the command did", async () => {
+    const body = { cmd: "python3", args: ["-c", "print(1)"], cwd: "/tmp", timeoutMs: 5000 };
+    const response = await exec(body);
+    expect(await response.json()).toEqual({
+      exitCode: 0,
+      stdout: JSON.stringify(body),
+      stderr: "",
+    });
+  });
+
+  test.each([
+    ["args", "-c", []],
+    ["args", { length: 1 }, []],
+    ["args", null, []],
+    ["args", ["a", 1, true, null], ["a", "1", "true", "null"]],
+    ["cwd", 5, undefined],
+    ["cwd", "", undefined],
+    ["timeoutMs", "5", undefined],
+    ["timeoutMs", -5, undefined],
+    ["env", { A: "b" }, undefined],
+    ["user", "root", undefined],
+  ])("%s of %o never refuses", async (field, value, expected) => {
+    const told = await asked(await exec({ cmd: "true", [field]: value }));
+    expect(told).toEqual({ cmd: "true", args: [], ...(expected && { [field]: expected }) });
+  });
+
+  test.each([{}, { cmd: 5 }, { cmd: "" }, { cmd: null }, { cmd: ["a"] }, { cmd: "a\0b" }])(
+    "a body of %o is 400 and names cmd",
+    async (body) => {
+      const response = await exec(body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: "ValidationError", field: "cmd" });
+    },
+  );
+
+  test.each([[["a"]], ["text"], [5], [null]])("a body of %o is 400 InvalidJson", async (body) => {
+    const response = await exec(body);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "InvalidJson" });
+  });
+});
+
+describe("exec, when the machine or its host fails, is never a success:", () => {
+  test.each([
+    ["drop", 502, "HostUnreachable"],
+    ["fault", 502, "HostUnreachable"],
+    ["away", 502, "HostUnreachable"],
+    ["odd", 502, "HostUnreachable"],
+    ["missing", 409, "NotRunning"],
+  ])("%s is %i", async (mode, status, code) => {
+    const { host, exec } = await running();
+    await host.steer({ exec: mode });
+    const response = await exec({ cmd: "true" });
+    expect(response.status).toBe(status);
+    const retryable = status === 502 ? { retryable: true } : {};
+    expect(await response.json()).toEqual({ error: expect.any(String), code, ...retryable });
+  });
+
+  test("a host that falls silent while a command runs is 502 then, and the sandbox stays", async () => {
+    const { host, exec, stub, id } = await running();
+    await host.steer({ exec: "hang" });
+    const waiting = exec({ cmd: "sleep", args: ["1000"] });
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    const { bootId } = await host.steer();
+    const source = { hostId: host.hostId, bootId };
+    await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
+    expect((await waiting).status).toBe(502);
+    expect((await exec({ cmd: "true" })).status).toBe(502);
+    expect(await runInDurableObject(stub, (object) => object.read()?.state)).toBe("running");
+    await host.steer({});
+    await stub.hostChanged(source, { type: "hostBack", seenAt: Date.now() });
+    expect((await exec({ cmd: "true" })).status).toBe(200);
+    expect((await host.steer()).vms).toEqual([id]);
+  });
+
+  test("a sandbox that is deleted while a command runs cuts it", async () => {
+    const { host, key, path, exec } = await running();
+    await host.steer({ exec: "hang" });
+    const waiting = exec({ cmd: "sleep" });
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await call(path, { method: "DELETE", bearer: key });
+    expect((await waiting).status).toBe(502);
+  });
+});
+
+test("exec while the sandbox starts is 409 NotRunning", async () => {
+  const { host, key } = await running();
+  await host.steer({ put: "hang" });
+  const creating = call("/sandboxes", { method: "POST", bearer: key });
+  const starting = async () => {
+    const response = await call("/sandboxes?state=starting", { bearer: key });
+    return (await response.json<{ sandboxes: { sandboxId: string }[] }>()).sandboxes[0]?.sandboxId;
+  };
+  const id = await vi.waitFor(async () => {
+    const found = await starting();
+    if (!found) throw new Error("not yet");
+    return found;
+  }, 10_000);
+  const response = await call(`/sandboxes/${id}/exec`, { ...json({ cmd: "true" }), bearer: key });
+  expect(response.status).toBe(409);
+  expect(await response.json()).toMatchObject({ code: "NotRunning" });
+  expect((await creating).status).toBe(502);
+});
+
+describe("GET metrics", () => {
+  test("are the host's", async () => {
+    const { path, key } = await running();
+    const response = await call(`${path}/metrics`, { bearer: key });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({
+      cpuPct: 1.5,
+      memBytes: 100,
+      memTotalBytes: 200,
+      diskBytes: 300,
+      contextScoped: false,
+    });
+  });
+
+  test.each([
+    ["missing", 404],
+    ["drop", 404],
+    ["fault", 502],
+    ["odd", 502],
+  ])("of a host that answers %s are %i", async (metrics, status) => {
+    const { host, path, key } = await running();
+    await host.steer({ metrics });
+    expect((await call(`${path}/metrics`, { bearer: key })).status).toBe(status);
+  });
+});

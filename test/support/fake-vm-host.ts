@@ -1,0 +1,204 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { readHostBearer } from "@svc/contract/tokens.ts";
+import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import { VmMetrics } from "@svc/contract/vm/metrics.ts";
+import { refuseUpgrade } from "@svc/host-kit/reply.ts";
+import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
+import * as z from "zod";
+import type { Duplex } from "node:stream";
+import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
+import { FakeGuest } from "./fake-guest.ts";
+import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
+
+/** How a fake VM host answers. */
+export const FakeVmMode = z.object({
+  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  put: z
+    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .default("ok"),
+  exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
+  metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
+  remove: z.enum(["ok", "hang", "fault"]).default("ok"),
+  files: FakeFilesMode.default("ok"),
+  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+  upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+});
+export type FakeVmMode = z.infer<typeof FakeVmMode>;
+
+const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefused]> = {
+  image: [
+    503,
+    { error: "No image yet.", code: "NoCapacity", hint: "The image is at 40 %.", percent: 40 },
+  ],
+  full: [503, { error: "Every place on this host is taken.", code: "NoCapacity" }],
+  small: [507, { error: "This size does not fit here.", code: "InsufficientCapacity" }],
+  lacking: [
+    409,
+    { error: "no", code: "HostCapabilityMissing", missingCapabilities: ["snapshots"] },
+  ],
+};
+
+const METRICS = VmMetrics.parse({
+  cpuPct: 1.5,
+  memBytes: 100,
+  memTotalBytes: 200,
+  diskBytes: 300,
+  contextScoped: false,
+});
+
+/** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
+export class FakeVmHost {
+  mode: FakeVmMode = FakeVmMode.parse({});
+  readonly calls: FakePoolCall[] = [];
+  readonly bootId = crypto.randomUUID();
+  readonly vms = new Set<string>();
+  readonly files = new FakeFiles();
+  readonly guest = new FakeGuest();
+  seq = 0;
+  readonly #hostToken: string;
+  readonly #server: Server;
+
+  constructor(hostToken: string) {
+    this.#hostToken = hostToken;
+    this.#server = createServer((request, response) => {
+      // A fault is the asking test's own: it must not end the process that others share.
+      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
+    });
+    this.#server.on("upgrade", (request, socket: Duplex, head) => {
+      void this.#upgrade(request, socket, head);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.guest.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const stream = /^\/vms\/[^/?]+\/(files|ports)\b/.exec(request.url ?? "")?.[1];
+    if (stream !== undefined) return this.#stream(stream, request, response);
+    const text = await bodyOf(request);
+    if (request.url === "/control") return this.#control(text, response);
+    const id = await this.#idOf(request, text);
+    if (id === null) return send(response, 401, "");
+    const [, , , what = ""] = (request.url ?? "").split("/");
+    const route = `${request.method} ${what}`;
+    if (request.url === "/drain") return send(response, 202, "");
+    if (route === "PUT ") return this.#place(id, text, response);
+    if (route === "DELETE ") return this.#end(id, response);
+    if (route === "POST exec") return this.#exec(id, text, response);
+    if (route === "GET metrics") return this.#metrics(id, response);
+    send(response, 404, "");
+  }
+
+  /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
+  #control(text: string, response: ServerResponse): void {
+    if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    this.seq += 1;
+    const { calls, bootId, seq } = this;
+    const files = Object.fromEntries(this.files.sizes());
+    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: [...this.vms], files }));
+  }
+
+  /** What is passed on as it comes: the body is not read here. */
+  async #stream(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = await this.#idOf(request, "");
+    if (id === null) return send(response, 401, "");
+    const { ports } = this.mode;
+    if (what === "ports" && ports === "drop") return void response.destroy();
+    if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
+    const vms = ports === "missing" ? new Set<string>() : this.vms;
+    if (what === "ports") return this.guest.answer({ vms, id, request, response });
+    if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
+    await this.files.answer(this.mode.files, request, response);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const id = await this.#idOf(request, "");
+    const { upgrade } = this.mode;
+    if (upgrade === "drop") return void socket.destroy();
+    const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
+    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
+    if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
+    if (isControl) return this.guest.control(request, socket, head);
+    await this.guest.upgrade(request, socket, head);
+  }
+
+  /** The id that a call is about, when its bearer names it too. */
+  async #idOf(request: IncomingMessage, text: string): Promise<string | null> {
+    const path = request.url ?? "/";
+    const bearer = request.headers.authorization?.replace(/^Bearer /, "") ?? "";
+    const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
+    const body: unknown = text === "" ? null : JSON.parse(text);
+    this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
+    const [first = "", encoded] = path.slice(1).split("/");
+    const id = decodeURIComponent(encoded ?? first);
+    return claims?.id === id ? id : null;
+  }
+
+  #place(id: string, text: string, response: ServerResponse): void {
+    const { cpu, memMb, diskGb, isolation } = PlaceVm.parse(JSON.parse(text));
+    const { put } = this.mode;
+    if (put === "hang") return;
+    if (put === "drop") return void response.destroy();
+    if (put === "fault") return send(response, 500, "a bug");
+    if (put === "odd") return send(response, 201, "{}");
+    if (put !== "ok") {
+      const [status, body] = REFUSALS[put];
+      return send(response, status, JSON.stringify(VmRefused.parse(body)));
+    }
+    this.vms.add(id);
+    this.seq += 1;
+    const enforcement = { cpu: "vm", memMb: "vm" };
+    // Rounded up, as a real one does.
+    const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
+    const { bootId, seq } = this;
+    const placed = { ...got, enforcement, how: "warm", acquiredMs: 1, bootId, seq };
+    send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
+  }
+
+  #end(id: string, response: ServerResponse): void {
+    const { remove } = this.mode;
+    if (remove === "hang") return;
+    if (remove === "fault") return send(response, 500, "a bug");
+    this.vms.delete(id);
+    send(response, 204, "");
+  }
+
+  #exec(id: string, text: string, response: ServerResponse): void {
+    const asked = Exec.parse(JSON.parse(text));
+    const { exec } = this.mode;
+    if (exec === "hang") return;
+    if (exec === "fault") return send(response, 500, "a bug");
+    if (exec === "away") return send(response, 502, "The machine went away\n");
+    if (exec === "odd") return send(response, 200, "{}");
+    if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
+    const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });
+    const body = JSON.stringify(result);
+    if (exec === "ok") return send(response, 200, body);
+    // Dies in the middle of its answer, after a status that says all is well.
+    response.writeHead(200, { "content-length": body.length });
+    response.write(body.slice(0, 5), () => response.destroy());
+  }
+
+  #metrics(id: string, response: ServerResponse): void {
+    const { metrics } = this.mode;
+    if (metrics === "drop") return void response.destroy();
+    if (metrics === "fault") return send(response, 500, "a bug");
+    if (metrics === "odd") return send(response, 200, "{}");
+    if (metrics === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
+    send(response, 200, JSON.stringify(METRICS));
+  }
+}

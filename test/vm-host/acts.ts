@@ -1,0 +1,43 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { SnapshotTaken, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
+import { cacheDirOf } from "../../vm-host/config.ts";
+import { below } from "../browser-pool/processes.ts";
+import { type Rig, pathOf } from "./rig.ts";
+
+export const post = (rig: Rig, id: string, act: string, body: object = {}): Promise<Response> =>
+  rig.call("POST", `${pathOf(id)}/${act}`, id, body);
+
+/** The body of an answer that is as it should be; else it is the fault's text. */
+export async function bodyOf(response: Response, status: number): Promise<unknown> {
+  const text = await response.text();
+  if (response.status !== status) throw new Error(`${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+export async function pause(rig: Rig, id: string): Promise<VmPaused> {
+  const response = await post(rig, id, "pause");
+  return VmPaused.parse(await bodyOf(response, 200));
+}
+
+export async function resume(rig: Rig, id: string): Promise<VmResumed> {
+  const response = await post(rig, id, "resume");
+  return VmResumed.parse(await bodyOf(response, 200));
+}
+
+export async function snapshot(rig: Rig, id: string, snapshotId: string): Promise<SnapshotTaken> {
+  const response = await post(rig, id, "snapshot", { snapshotId });
+  return SnapshotTaken.parse(await bodyOf(response, 201));
+}
+
+export function fork(rig: Rig, id: string, snapshotId: string) {
+  return rig.place(id, { source: { type: "snapshot", id: snapshotId, recordPath: "" } });
+}
+
+/** How many machines a host runs. */
+export const machinesOf = (rig: Rig): number =>
+  below(rig.child.pid ?? 0).filter(({ command }) => command.includes("qemu-system")).length;
+
+/** Folders and layers of every host's records. */
+export const kept = (): string[] =>
+  readdirSync(join(cacheDirOf(process.env), "records"), { recursive: true }).map(String);

@@ -1,0 +1,59 @@
+import { chmod, copyFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { MachineSpec, Template } from "../driver.ts";
+import { run } from "../programs.ts";
+import { FILES } from "./command.ts";
+
+const GIB = 1024 ** 3;
+
+/** What an empty layer lies over. */
+export interface Below {
+  file: string;
+  format: "raw" | "qcow2";
+}
+
+/** Makes an empty layer that begins as what lies below. `diskGb` where that one is in use and cannot be asked. */
+export async function makeLayer(below: Below, layer: string, diskGb?: number): Promise<void> {
+  const work = `${layer}.new`;
+  const base = ["-F", below.format, "-b", below.file];
+  const size = diskGb === undefined ? [] : [String(diskGb * GIB)];
+  const unasked = diskGb === undefined ? [] : ["-u"];
+  await run("qemu-img", ["create", "-q", "-f", "qcow2", ...base, ...unasked, work, ...size]);
+  await rename(work, layer);
+}
+
+/** Writes all that the layers from `top` on say over `below` into one new layer. Nobody writes any of them meanwhile. */
+export async function flattenLayers(top: string, below: Below, layer: string): Promise<void> {
+  const work = `${layer}.new`;
+  try {
+    await copyFile(top, work);
+    await chmod(work, 0o600);
+    // `convert -B` would take the top one alone.
+    await run("qemu-img", [
+      "rebase",
+      "-q",
+      "-f",
+      "qcow2",
+      "-F",
+      below.format,
+      "-b",
+      below.file,
+      work,
+    ]);
+    await rename(work, layer);
+  } finally {
+    await rm(work, { force: true });
+  }
+}
+
+/** Writes what a layer says into the one below it. Until it is removed it says the same, so that this may break off. */
+export async function mergeLayer(layer: string): Promise<void> {
+  await run("qemu-img", ["commit", "-q", "-d", "-f", "qcow2", layer]);
+}
+
+/** What lies below all layers that a machine has made. */
+export function belowAll(spec: MachineSpec, template: Template | null): Below {
+  return template
+    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
+    : { file: spec.image.disk, format: "raw" };
+}
