@@ -28,6 +28,8 @@ const Owner = z.object({
   pidNamespace: z.string(),
   /** The state folder by its device and inode: what lies at the same path elsewhere is another one. */
   state: z.string(),
+  /** Where its cgroups are: below those that its own process was in. */
+  cgroups: z.array(z.string()).default([]),
 });
 type Owner = z.infer<typeof Owner>;
 
@@ -43,13 +45,14 @@ export interface Run {
 export async function openRun(stateDir: string): Promise<Run> {
   const state = stateOf(stateDir);
   await mkdir(state, { recursive: true });
-  const owner = await ownerOf(state);
-  await sweep(owner);
+  const self = await ownerOf(state);
+  await sweep(self);
   const folder = await mkdtemp(join(tmpdir(), RUN_PREFIX));
+  const owner: Owner = { ...self, cgroups: await groupsOf(basename(folder)) };
   await writeFile(noteOf(folder), JSON.stringify(owner), { mode: 0o600 });
   // Users of slots pass through; only their own folder opens to them.
   await chmod(folder, 0o711);
-  return { name: basename(folder), folder, close: () => removeRun(folder) };
+  return { name: basename(folder), folder, close: () => removeRun(folder, owner) };
 }
 
 /** The pool's own part of a state folder. */
@@ -60,7 +63,7 @@ async function ownerOf(state: string): Promise<Owner> {
   const { dev, ino } = await stat(state);
   const startedAt = await startOf(process.pid);
   const pidNamespace = await readlink("/proc/self/ns/pid").catch(() => "");
-  return { pid: process.pid, startedAt, pidNamespace, state: `${dev}:${ino}` };
+  return { pid: process.pid, startedAt, pidNamespace, state: `${dev}:${ino}`, cgroups: [] };
 }
 
 async function sweep(mine: Owner): Promise<void> {
@@ -68,7 +71,7 @@ async function sweep(mine: Owner): Promise<void> {
   for (const name of names.filter((one) => one.startsWith(RUN_PREFIX))) {
     const folder = join(tmpdir(), name);
     const owner = await readOwner(folder);
-    if (owner && (await isLeftOver(owner, mine))) await removeRun(folder);
+    if (owner && (await isLeftOver(owner, mine))) await removeRun(folder, owner);
   }
 }
 
@@ -78,8 +81,10 @@ async function isLeftOver(owner: Owner, mine: Owner): Promise<boolean> {
   return (await startOf(owner.pid)) !== owner.startedAt;
 }
 
-async function removeRun(folder: string): Promise<void> {
-  await clearGroups(await groupsOf(basename(folder)));
+async function removeRun(folder: string, { cgroups }: Owner): Promise<void> {
+  const name = basename(folder);
+  const noted = cgroups.filter((group) => basename(group) === name);
+  await clearGroups([...new Set([...noted, ...(await groupsOf(name))])]);
   // Processes of a killed run may be dying still, and write.
   for (let tries = 1; ; tries += 1) {
     try {

@@ -13,10 +13,13 @@ export interface Parts {
   config: PoolConfig;
   served: ServedVersions;
   url: string;
+  /** Why stealth browsers are not served. */
+  stealthHint: string;
 }
 
 /** What the pool says of itself at this moment, with the next seq. */
-export function snapshotOf({ pool, shelf, machine, config, served, url }: Parts): PoolHeartbeat {
+export function snapshotOf(parts: Parts): PoolHeartbeat {
+  const { pool, shelf, machine, config, served, url, stealthHint } = parts;
   const hint = machine.hint ?? shelf.hint;
   const counts = machine.hint ? { idle: 0, recycling: 0 } : shelf.counts;
   return {
@@ -28,7 +31,10 @@ export function snapshotOf({ pool, shelf, machine, config, served, url }: Parts)
     isolation: machine.isolation,
     memoryCap: machine.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
-    kinds: { fast: { ...counts, busy: pool.busy, ...(hint !== null && { hint }) } },
+    kinds: {
+      fast: { ...counts, busy: pool.busy, ...(hint !== null && { hint }) },
+      stealth: { idle: 0, busy: 0, recycling: 0, hint: stealthHint },
+    },
     ...(pool.isDraining && { draining: true }),
     slots: pool.reports(),
   };

@@ -1,4 +1,5 @@
 import type { Server } from "node:http";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { HeartbeatReply, PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import type { Log } from "@svc/host-kit/log.ts";
@@ -18,6 +19,8 @@ import { Playwrights } from "./wire/playwrights.ts";
 const GATEWAY_CHECK_MS = 1_000;
 /** Told at once, what a create changes here would take the machine from the client that it was for. */
 const QUIET_MS = 300;
+
+const STEALTH_HINT = "This version serves no stealth browsers: create the session without stealth.";
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -47,7 +50,8 @@ export class PoolService {
   readonly #front: Server;
   readonly #playwrights: Playwrights;
   readonly #heartbeats: Heartbeats<PoolHeartbeat>;
-  #heardAt = Date.now();
+  /** On the clock that nobody sets. */
+  #heardAt = performance.now();
   #launches = 0;
   #gatewayCheck: NodeJS.Timeout | undefined;
 
@@ -66,7 +70,7 @@ export class PoolService {
       launch: (place, signal) => this.#launch(place, signal),
       onChange,
     });
-    const hintOf = (kind: string): string | null => this.#hintOf(kind);
+    const hintOf = (kind: BrowserKind): string | null => this.#hintOf(kind);
     const { hostToken, gatewayUrl, hostId } = config;
     this.pool = new Pool({
       shelf: this.shelf,
@@ -76,7 +80,7 @@ export class PoolService {
       hintOf,
       fetchState: (path, caller) => fetchState(gatewayUrl, path, caller),
     });
-    const onCall = (): void => void (this.#heardAt = Date.now());
+    const onCall = (): void => void (this.#heardAt = performance.now());
     const { served } = this.#playwrights;
     this.#front = createFront({ pool: this.pool, served, hostToken, log, onCall });
     this.#heartbeats = new Heartbeats({
@@ -117,7 +121,7 @@ export class PoolService {
     const note = `${this.#config.warm} warm, at most ${this.#config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
-      { what: "browsers (stealth)", on: false, note: this.#hintOf("stealth") ?? "" },
+      { what: "browsers (stealth)", on: false, note: STEALTH_HINT },
     ];
   }
 
@@ -155,15 +159,14 @@ export class PoolService {
     return launchSlot({ fitness, cgroups, ...common }, this.#launches, place, signal);
   }
 
-  #hintOf(kind: string): string | null {
-    if (kind === "fast") return this.#machine.hint ?? this.shelf.hint;
-    return `Browsers of kind ${kind} are not served by this pool.`;
+  #hintOf(kind: BrowserKind): string | null {
+    return kind === "fast" ? (this.#machine.hint ?? this.shelf.hint) : STEALTH_HINT;
   }
 
   #snapshot(): PoolHeartbeat {
     const { pool, shelf, url } = this;
     const own = { machine: this.#machine, config: this.#config, served: this.#playwrights.served };
-    return snapshotOf({ pool, shelf, url, ...own });
+    return snapshotOf({ pool, shelf, url, ...own, stealthHint: STEALTH_HINT });
   }
 
   #answered(reply: HeartbeatReply, beat: PoolHeartbeat): void {
@@ -173,7 +176,7 @@ export class PoolService {
 
   #checkGateway(): void {
     const heardAt = Math.max(this.#heardAt, this.#heartbeats.answeredAt);
-    if (this.pool.busy === 0 || Date.now() - heardAt < this.#config.orphanGraceMs) return;
+    if (this.pool.busy === 0 || performance.now() - heardAt < this.#config.orphanGraceMs) return;
     this.#log.warn("the gateway has been silent for too long");
     this.pool.orphanAll();
   }

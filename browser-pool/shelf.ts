@@ -32,6 +32,7 @@ export class Shelf {
   #retiring = 0;
   #failures = 0;
   #reason = "";
+  /** On the clock that nobody sets. */
   #notBefore = 0;
   #timer: NodeJS.Timeout | null = null;
   #isShut = false;
@@ -54,7 +55,7 @@ export class Shelf {
   fill(): void {
     if (this.#isShut) return;
     const wait =
-      this.#waiters.length > 0 && this.#failures === 0 ? 0 : this.#notBefore - Date.now();
+      this.#waiters.length > 0 && this.#failures === 0 ? 0 : this.#notBefore - performance.now();
     if (wait > 0) this.#fillLater(wait);
     else while (this.#wantsLaunch()) this.#track(this.#launch());
   }
@@ -65,7 +66,7 @@ export class Shelf {
     const slot = this.#idle.shift() ?? (acquireMs > 0 ? await this.#wait(acquireMs, signal) : null);
     // From the first hole on: sessions that come one after the other must not put the refill off for ever.
     if (this.#launching === 0 && this.#timer === null)
-      this.#notBefore = Math.max(this.#notBefore, Date.now() + QUIET_MS);
+      this.#notBefore = Math.max(this.#notBefore, performance.now() + QUIET_MS);
     this.fill();
     return slot;
   }
@@ -133,7 +134,7 @@ export class Shelf {
     if (this.#isShut) return null;
     this.#failures += 1;
     const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
-    this.#notBefore = Date.now() + pause;
+    this.#notBefore = performance.now() + pause;
     this.#reason = `Chromium does not start: ${messageOf(error)}`.slice(0, 500);
     this.#options.log.error({ failures: this.#failures, reason: this.#reason }, "a launch failed");
     return null;
@@ -156,7 +157,7 @@ export class Shelf {
     if (at < 0) return;
     this.#idle.splice(at, 1);
     // One that dies as soon as it is warm would be launched again and again.
-    this.#notBefore = Date.now() + FIRST_RETRY_MS;
+    this.#notBefore = performance.now() + FIRST_RETRY_MS;
     this.#options.log.warn({ slot: slot.number }, "a warm browser died");
     void this.retire(slot);
   }

@@ -1,5 +1,6 @@
 import { chmod, chown, mkdir, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type Cgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { CdpMux } from "./cdp/mux.ts";
@@ -17,6 +18,7 @@ import { egressOf, filesOf, newKey, rootOf } from "./wire/layout.ts";
 import type { Playwrights } from "./wire/playwrights.ts";
 
 const LAUNCH_MS = 30_000;
+const ENDING_MS = 1_000;
 /** With the fetch before it, less than the gateway waits for a placement. */
 const SEED_MS = 7_000;
 
@@ -123,12 +125,22 @@ export async function launchSlot(
     const browser = await connect(parts.process, plan.playwrights, key);
     return new Slot(number, place, parts, browser);
   } catch (error) {
+    const words = error instanceof EarlyEnd && parts.process && (await endingOf(parts.process));
     await remove(parts);
-    const words = error instanceof EarlyEnd && parts.process?.lastWords.split("\n")[0];
     throw new Error(words || messageOf(error), { cause: error });
   } finally {
     signal.removeEventListener("abort", abort);
   }
+}
+
+/** How a browser ended before it was ready: the signal, and the first of its words that is not about a missing bus. */
+async function endingOf(browser: SandboxedProcess): Promise<string> {
+  // Its pipe closes a moment before its end is known; ended from here it would seem to have been killed.
+  await Promise.race([browser.exited, pause(ENDING_MS)]);
+  const lines = browser.lastWords.split("\n").filter((line) => !line.includes("/dbus/"));
+  const { killedBy } = browser;
+  if (killedBy === "SIGKILL") return "it was killed (SIGKILL) while it started";
+  return [killedBy, lines[0]].filter(Boolean).join(": ");
 }
 
 async function start(plan: SlotPlan, parts: Parts, place: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { isRecent } from "@svc/contract/time.ts";
 import { DurableObject } from "cloudflare:workers";
 import { atMost } from "./deadline.ts";
 
@@ -52,7 +53,10 @@ export class IdempotencyDO extends DurableObject<Env> {
 
   #load(): Kept | null {
     const kept = this.ctx.storage.kv.get<Kept>(KEY) ?? null;
-    return kept?.type === "running" && kept.until <= Date.now() ? null : kept;
+    return kept?.type === "running" &&
+      !isRecent(kept.until - LIMITS.idempotentRunMs, LIMITS.idempotentRunMs, Date.now())
+      ? null
+      : kept;
   }
 
   /** Stored before the request runs: the object may be evicted while it does. */

@@ -1,5 +1,6 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { registeredHosts } from "./fleet.ts";
 import { placeSlot } from "./host-client.ts";
@@ -42,7 +43,7 @@ const pauseMs = 250;
 export async function findSlot(env: Env, seeker: Seeker): Promise<Placement> {
   let hint = "";
   do {
-    const round = await tryOnce(env, seeker, await poolsFor(env, seeker.kind));
+    const round = await tryOnce(env, seeker, await choiceFor(env, seeker.kind));
     if (round.type !== "none") return round;
     hint = round.hint;
     if (!round.waited) await scheduler.wait(Math.min(pauseMs, left(seeker)));
@@ -56,8 +57,8 @@ type Round =
   | Exclude<Placement, { type: "timeout" }>
   | { type: "none"; hint: string; waited: boolean };
 
-async function tryOnce(env: Env, seeker: Seeker, pools: Pool[]): Promise<Round> {
-  let hint = pools.length === 0 ? noPool(seeker.kind) : "Every slot is in use. Release a session.";
+async function tryOnce(env: Env, seeker: Seeker, { pools, why }: Choice): Promise<Round> {
+  let hint = why;
   for (const [at, pool] of pools.entries()) {
     if (at > 0 && !goesOn(seeker)) break;
     const acquireMs = pool.idle > 0 ? 0 : Math.min(pollMs, left(seeker));
@@ -108,20 +109,32 @@ interface Pool {
   idle: number;
 }
 
-/** Pools that serve a kind and take sessions, the emptiest first. */
-async function poolsFor(env: Env, kind: BrowserKind): Promise<Pool[]> {
+/** Pools that serve a kind and take sessions, the emptiest first; and why none of them may have a slot. */
+interface Choice {
+  pools: Pool[];
+  why: string;
+}
+
+async function choiceFor(env: Env, kind: BrowserKind): Promise<Choice> {
   // Without the registry there is nobody to ask: the next round tries again.
   const hosts = await registeredHosts(env).catch(() => []);
-  return hosts
-    .flatMap((host) => poolOf(host, kind))
-    .toSorted((left, right) => right.idle - left.idle);
+  const pools = hosts.flatMap((host) => poolOf(host, kind));
+  const hints = hosts.flatMap((host) => host.kinds?.[kind]?.hint ?? []);
+  return {
+    pools: pools.toSorted((left, right) => right.idle - left.idle),
+    why: pools.length > 0 ? "Every slot is in use. Release a session." : (hints[0] ?? noPool(kind)),
+  };
 }
 
 function poolOf(host: HostRecord, kind: BrowserKind): Pool[] {
   const report = host.kinds?.[kind];
-  if (!report || host.draining) return [];
+  if (!report || host.draining || !serves(report)) return [];
   return [{ hostId: host.hostId, url: host.url, idle: report.idle }];
 }
+
+/** A kind that a pool has only a hint for is not served there. */
+export const serves = ({ hint, idle, busy, recycling }: KindReport): boolean =>
+  hint === undefined || idle + busy + recycling > 0;
 
 const noPool = (kind: BrowserKind): string =>
   `No registered browser pool serves ${kind} browsers. npm start says what each kind needs.`;

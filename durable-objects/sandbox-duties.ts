@@ -1,5 +1,7 @@
+import { previewLabel } from "@svc/contract/vm/preview.ts";
+import { forgetPreview } from "../control-plane/previews.ts";
 import { writeSegment } from "../control-plane/usage.ts";
-import { type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { Duty, SandboxEvent } from "./states/sandbox.ts";
 import { endVm } from "./vm-client.ts";
 
@@ -22,12 +24,14 @@ export async function perform(
   }
 }
 
-/** The org's list and its reservation are one row: what is over holds no place. */
+/** The org's list and its reservation are one row: what is over holds no place, and no host name. */
 async function settleIndex(env: Env, sandbox: StoredSandbox): Promise<null> {
   const org = env.ORGS.getByName(sandbox.org);
   const view = viewOf(sandbox);
   if (view) await org.noteSandbox(view);
   else await org.dropSandbox(sandbox.id);
+  if (sandbox.publicPorts && isOver(sandbox))
+    await forgetPreview(env.DB, await previewLabel(sandbox.id));
   return null;
 }
 

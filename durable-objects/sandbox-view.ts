@@ -43,6 +43,13 @@ export interface StoredSandbox extends SandboxFacts {
   retryAt: number | null;
   /** The `expiresAt` that the org's list shows. */
   listedExpiresAt: number;
+  /** Ports that everyone may see; absent while none was ever minted. */
+  publicPorts?: number[];
+}
+
+/** Whether nothing of it can be used any more. */
+export function isOver({ state: { status } }: StoredSandbox): boolean {
+  return status === "releasing" || status === "gone" || status === "failed";
 }
 
 /** The sandbox as its owner sees it; null for one whose create failed: it never was. */

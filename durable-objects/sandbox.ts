@@ -2,6 +2,7 @@ import { errorResponse, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { DurableObject } from "cloudflare:workers";
 import { atMost } from "./deadline.ts";
@@ -11,10 +12,16 @@ import type { Place } from "./placement.ts";
 import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sandbox-create.ts";
 import { perform } from "./sandbox-duties.ts";
 import { SandboxStore } from "./sandbox-store.ts";
-import { type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
 import type { Duty, SandboxEvent } from "./states/sandbox.ts";
 import { endVm, execInVm, type HostAnswer, metricsOfVm } from "./vm-client.ts";
+
+/** Where a machine is, and whose. */
+export interface Located {
+  url: string;
+  org: string;
+}
 
 /** One sandbox or desktop: its state, its timers, and the way to its machine. */
 export class SandboxDO extends DurableObject<Env> {
@@ -82,6 +89,41 @@ export class SandboxDO extends DurableObject<Env> {
     return unreachable();
   }
 
+  /** Where its machine is, for a request that the Worker itself takes there. It counts as use. */
+  locate(): Located | Refusal {
+    const sandbox = this.#used();
+    const refused = notRunning(sandbox);
+    if (!sandbox?.place || refused) return refused ?? noSandbox();
+    return { url: sandbox.place.url, org: sandbox.org };
+  }
+
+  /** The same for a preview. One that is refused is no use of the sandbox, and learns nothing of it. */
+  visit(port: number, hasToken: boolean): Located | Refusal {
+    const sandbox = this.#apply({ type: "tick" });
+    if (!sandbox || isOver(sandbox)) return noSandbox();
+    if (hasToken || sandbox.publicPorts?.includes(port)) return this.locate();
+    return refusal("PreviewTokenRequired", "The token of this preview is missing or has expired.");
+  }
+
+  /** Opens a port to everyone or closes it; without a wish it says how it is. */
+  publish(port: number, wish?: boolean): { isPublic: boolean } | Refusal {
+    const sandbox = this.#apply({ type: "tick" });
+    if (!sandbox || isOver(sandbox)) return noSandbox();
+    const { publicPorts } = sandbox;
+    const others = (publicPorts ?? []).filter((other) => other !== port);
+    const isPublic = wish ?? publicPorts?.includes(port) ?? false;
+    const wanted = isPublic ? [...others, port] : others;
+    if (wanted.length !== publicPorts?.length)
+      this.#store.save({ ...sandbox, publicPorts: wanted });
+    return { isPublic };
+  }
+
+  /** What sort of sandbox it is while it is not over, else null. Asking is no use of it. */
+  kind(): VmKind | null {
+    const sandbox = this.#apply({ type: "tick" });
+    return sandbox && !isOver(sandbox) ? sandbox.kind : null;
+  }
+
   async metrics(): Promise<{ metrics: VmMetrics } | Refusal> {
     const sandbox = this.#apply({ type: "tick" });
     // A host that is away knows nothing of it: the document says 404.
@@ -145,6 +187,15 @@ export class SandboxDO extends DurableObject<Env> {
 
   #use(): StoredSandbox | null {
     return this.#apply({ type: "activity", at: Date.now() });
+  }
+
+  /** Use that may come many times a second: noted when it moves the deadline by enough to matter. */
+  #used(): StoredSandbox | null {
+    const sandbox = this.#apply({ type: "tick" });
+    if (sandbox?.state.status !== "running") return sandbox;
+    const { expiresAt, idleMs } = sandbox.state;
+    const stepMs = Math.min(idleMs / 4, LIMITS.idleLeastMs);
+    return Date.now() - (expiresAt - idleMs) < stepMs ? sandbox : this.#use();
   }
 
   #begin(sandbox: StoredSandbox): void {

@@ -47,7 +47,7 @@ export class Backlog {
 
   #stop(): void {
     this.#sent = this.#options.sentBytes();
-    this.#movedAt = Date.now();
+    this.#movedAt = performance.now();
     this.#timer = setInterval(() => this.#watch(), CHECK_MS);
     this.#options.onHigh();
   }
@@ -55,9 +55,9 @@ export class Backlog {
   #watch(): void {
     this.check();
     const sent = this.#options.sentBytes();
-    if (sent !== this.#sent) this.#movedAt = Date.now();
+    if (sent !== this.#sent) this.#movedAt = performance.now();
     this.#sent = sent;
-    if (this.#timer && Date.now() - this.#movedAt >= this.#options.stallMs) {
+    if (this.#timer && performance.now() - this.#movedAt >= this.#options.stallMs) {
       this.#options.onStalled();
       this.close();
     }

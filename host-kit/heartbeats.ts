@@ -27,8 +27,8 @@ export interface HeartbeatsOptions<Beat extends AnyHeartbeat> {
  * a change, or at once. Never two under way, so that they arrive in order; changes meanwhile make one more.
  */
 export class Heartbeats<Beat extends AnyHeartbeat> {
-  /** When the gateway answered last, or when this began; milliseconds since the epoch. */
-  answeredAt = Date.now();
+  /** When the gateway answered last, or when this began, by performance.now(): nobody sets that clock. */
+  answeredAt = performance.now();
   readonly #options: HeartbeatsOptions<Beat>;
   #isDirty = true;
   #isUrgent = false;
@@ -123,7 +123,7 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
       throw new Error(`status ${response.status}`);
     }
     const reply = HeartbeatReply.parse(await response.json());
-    this.answeredAt = Date.now();
+    this.answeredAt = performance.now();
     onAnswer(reply, beat);
     return reply;
   }

@@ -15,12 +15,18 @@ export function replyText(response: ServerResponse, status: number, text = ""): 
 }
 
 /** Refuses an upgrade in plain text and ends its connection. */
-export function refuseUpgrade(socket: Duplex, status: number, text: string): void {
+export function refuseUpgrade(
+  socket: Duplex,
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+): void {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     "Content-Type: text/plain; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(text)}`,
     "Connection: close",
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ].join("\r\n");
   socket.on("error", () => socket.destroy());
   socket.end(`${head}\r\n\r\n${text}`);

@@ -15,3 +15,8 @@ export function acquireTimeoutMs(env: Env): number {
 export function replayEncoding(env: Env): ReplayUrl["contentEncoding"] {
   return encoding.parse(env.SVC_REPLAY_ENCODING || undefined);
 }
+
+/** The domain under whose names previews are served: SVC_PREVIEW_DOMAIN; null when there are none. */
+export function previewDomain(env: Env): string | null {
+  return env.SVC_PREVIEW_DOMAIN?.toLowerCase() || null;
+}

@@ -6,4 +6,6 @@ interface __BaseEnv_Env {
   SVC_ACQUIRE_TIMEOUT_MS?: string;
   /** How replays are served: `gzip`, as they are stored, or `identity`, unpacked on the way. */
   SVC_REPLAY_ENCODING?: string;
+  /** Domain of previews; all names under it are theirs alone. Without it they are 501. */
+  SVC_PREVIEW_DOMAIN?: string;
 }

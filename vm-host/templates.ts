@@ -20,7 +20,7 @@ import { hashOf } from "./images/recipe.ts";
 import { FILES } from "./qemu/command.ts";
 
 /** Counts up when the same inputs make another template. */
-const FORMAT = 1;
+const FORMAT = 2;
 const BLOCK_BYTES = 512;
 const NOTE = "template.json";
 const LOCK_POLL_MS = 200;

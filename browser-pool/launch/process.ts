@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
+import { constants } from "node:os";
 import { Readable, Writable } from "node:stream";
 
 const KILL_MS = 2_000;
 const STDERR_BYTES = 4_096;
+/** What shells and bwrap add to the number of the signal that ended their child. */
+const SIGNALLED = 128;
 
 /** A program in namespaces of its own, a browser or a Playwright, and two pipes: 3 into it, 4 out of it. */
 export class SandboxedProcess {
@@ -50,6 +53,14 @@ export class SandboxedProcess {
   /** The last it said on stderr. */
   get lastWords(): string {
     return this.#stderr.trim();
+  }
+
+  /** The signal that ended it, or what ran inside; null while it runs and when it ended by itself. */
+  get killedBy(): string | null {
+    const { exitCode, signalCode } = this.#child;
+    if (signalCode !== null) return signalCode;
+    const number = (exitCode ?? 0) - SIGNALLED;
+    return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? null;
   }
 
   /** The pid of the outermost process. */

@@ -17,7 +17,7 @@ export class Customer {
   readonly #say: (event: CustomerEvent) => void;
   readonly #fromClient = new FrameScanner();
   readonly #backlog: Backlog;
-  #toldAt = 0;
+  #toldAt = -TOLD_MS;
   #isOver = false;
 
   constructor(socket: Socket, say: (event: CustomerEvent) => void) {
@@ -79,8 +79,8 @@ export class Customer {
 
   #heard(chunk: Buffer): void {
     this.#fromClient.push(chunk);
-    if (Date.now() - this.#toldAt < TOLD_MS) return;
-    this.#toldAt = Date.now();
+    if (performance.now() - this.#toldAt < TOLD_MS) return;
+    this.#toldAt = performance.now();
     this.#say("active");
   }
 

@@ -19,10 +19,12 @@ export const answerTo = (word: Uint8Array): Uint8Array => word.map((byte) => ~by
 /** Finds the word in a stream of chunks, also across their edges. */
 export class SyncScanner {
   #word: Uint8Array;
+  #steps: Uint8Array;
   #tail: Uint8Array = new Uint8Array();
 
   constructor(word: Uint8Array) {
     this.#word = word;
+    this.#steps = stepsOf(word);
   }
 
   get word(): Uint8Array {
@@ -32,13 +34,14 @@ export class SyncScanner {
   /** Looks for another word from here on. */
   use(word: Uint8Array): void {
     this.#word = word;
+    this.#steps = stepsOf(word);
     this.#tail = new Uint8Array();
   }
 
   /** Where in the chunk the word ends, for its last appearance; -1 when it is not there. */
   push(chunk: Uint8Array): number {
     let end = this.#acrossEdge(chunk);
-    const last = lastIndexOf(chunk, this.#word);
+    const last = lastIndexOf(chunk, this.#word, this.#steps);
     if (last >= 0) end = last + this.#word.length;
     this.#tail = end >= 0 ? chunk.slice(end).slice(-this.#keep) : this.#newTail(chunk);
     return end;
@@ -56,7 +59,7 @@ export class SyncScanner {
   #acrossEdge(chunk: Uint8Array): number {
     if (this.#tail.length === 0) return -1;
     const seam = concat(this.#tail, chunk.subarray(0, this.#keep));
-    const at = lastIndexOf(seam, this.#word);
+    const at = lastIndexOf(seam, this.#word, this.#steps);
     return at < 0 ? -1 : at + this.#word.length - this.#tail.length;
   }
 }
@@ -68,15 +71,24 @@ function concat(left: Uint8Array, right: Uint8Array): Uint8Array {
   return both;
 }
 
-function lastIndexOf(bytes: Uint8Array, word: Uint8Array): number {
-  const first = word[0] ?? 0;
+/**
+ * From the end, in steps as long as the word: what passes here is all that a port carries, and an emulated machine pays
+ * for every look at a byte.
+ */
+function lastIndexOf(bytes: Uint8Array, word: Uint8Array, steps: Uint8Array): number {
   let at = bytes.length - word.length;
   while (at >= 0) {
-    at = bytes.lastIndexOf(first, at);
-    if (at < 0 || matches(bytes, at, word)) return at;
-    at -= 1;
+    if (matches(bytes, at, word)) return at;
+    at -= steps[bytes[at] ?? 0] ?? 1;
   }
   return -1;
+}
+
+/** By the byte at the head of the window: how far back the word may begin at the earliest. */
+function stepsOf(word: Uint8Array): Uint8Array {
+  const steps = new Uint8Array(256).fill(word.length);
+  for (let index = word.length - 1; index > 0; index -= 1) steps[word[index] ?? 0] = index;
+  return steps;
 }
 
 function matches(bytes: Uint8Array, at: number, word: Uint8Array): boolean {

@@ -79,7 +79,7 @@ export const ADMIN = {
     ...operator,
     method: "POST",
     path: "/admin/hosts/:hostId/drain",
-    summary: "Let a host take no new sessions; the rest ends by itself.",
+    summary: "Let a host take no new sessions until it is started again; the rest ends by itself.",
     success: { status: 202, body: null },
     errors: ["NotFound", "PoolUnreachable"],
   },

@@ -1,7 +1,9 @@
 import { ADMIN } from "./admin.ts";
+import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
 import { OBJECTS } from "./objects.ts";
+import { PORTS } from "./ports.ts";
 import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
@@ -13,6 +15,8 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...FILES,
+  ...PORTS,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

@@ -18,6 +18,10 @@ export interface Operation {
   bodyBytes: number;
   /** Whether it honours Idempotency-Key (document 2, Idempotency). */
   idempotent?: true;
+  /** Its body is bytes, passed on as they come. */
+  isRaw?: true;
+  /** Query parameters, for the documents. */
+  query?: Readonly<Record<string, { isRequired?: true; description: string }>>;
   request?: z.ZodType;
   /** Status of success and its body; null = no body. */
   success: { status: 200 | 201 | 202 | 204; body: z.ZodType | null };

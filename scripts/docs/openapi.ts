@@ -33,15 +33,18 @@ export function openapi(): Json {
   };
 }
 
+const BYTES = { content: { "application/octet-stream": { schema: {} } } };
 const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
 
 function describe(operationId: string, op: Operation): Json {
-  const parameters = [...op.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
+  const schema = { type: "string" };
+  const inPath = [...op.path.matchAll(/:(\w+)/g)].map(([, name]) => {
+    return { name, in: "path", required: true, schema };
+  });
+  const inQuery = Object.entries(op.query ?? {}).map(([name, { isRequired, description }]) => {
+    return { name, in: "query", required: isRequired ?? false, description, schema };
+  });
+  const parameters = [...inPath, ...inQuery];
   return {
     operationId,
     summary: op.summary,
@@ -49,6 +52,7 @@ function describe(operationId: string, op: Operation): Json {
     ...(op.auth === "operator" && { security: [{ operator: [] }] }),
     ...(parameters.length > 0 && { parameters }),
     ...(op.request && { requestBody: content(schemaOf(op.request, "input")) }),
+    ...(op.isRaw && { requestBody: BYTES }),
     responses: { [op.success.status]: success(op), ...refusals(op) },
   };
 }

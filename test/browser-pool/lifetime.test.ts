@@ -1,6 +1,18 @@
-import { access, chmod, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import {
+  access,
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  readdir,
+  readlink,
+  rm,
+  rmdir,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/needs.ts";
@@ -105,6 +117,43 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     await Promise.all([first.stop(), second.stop()]);
   });
 
+  test.skipIf(process.getuid?.() !== 0)(
+    "what a killed pool has left in cgroups of another parent is removed",
+    async () => {
+      const isV2 = await exists("/sys/fs/cgroup/cgroup.controllers");
+      const root = isV2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+      const parent = await mkdtemp(join(root, "svc-test-"));
+      const folder = await mkdtemp(join(env.TMPDIR, "svc-pool-"));
+      const group = join(parent, basename(folder));
+      await mkdir(join(group, "7"), { recursive: true });
+      const inside = spawn("sleep", ["600"], { stdio: "ignore" });
+      const ended = new Promise((resolve) => inside.once("exit", resolve));
+      await writeFile(join(group, "7/cgroup.procs"), String(inside.pid));
+      const pidNamespace = await readlink("/proc/self/ns/pid");
+      const owner = { pid: 1, startedAt: "0", pidNamespace, state: "0:0", cgroups: [group] };
+      await writeFile(join(folder, "owner.json"), JSON.stringify(owner));
+      const rig = await Rig.start({ env });
+      await ended;
+      expect(await exists(group)).toBe(false);
+      expect(await exists(folder)).toBe(false);
+      await rmdir(parent);
+      await rig.stop();
+    },
+  );
+
+  test("a drain lasts as long as the pool's process", async () => {
+    const rig = await Rig.start({ stateDir, env });
+    await rig.warm();
+    expect((await rig.call("POST", "/drain", "drain")).status).toBe(202);
+    await rig.gateway.beat(({ draining }) => draining === true);
+    expect((await rig.put("s")).status).toBe(503);
+    await rig.end("SIGKILL");
+    const next = await Rig.start({ stateDir, env });
+    expect((await next.gateway.beat(() => true)).draining).toBeUndefined();
+    await next.place("s");
+    await Promise.all([next.stop(), rig.gateway.stop()]);
+  });
+
   test("sessions leave nothing in the pool: no file, no descriptor, no cgroup", async () => {
     const rig = await Rig.start({ stateDir });
     const { pid = 0 } = rig.child;
@@ -180,6 +229,8 @@ describe("a machine that cannot serve", () => {
     const beat = await rig.gateway.beat(() => true);
     expect(beat).toMatchObject({ isolation: "none", memoryCap: false });
     expect(beat.kinds.fast).toEqual({ idle: 0, busy: 0, recycling: 0, hint });
+    const stealth = { idle: 0, busy: 0, recycling: 0, hint: expect.stringContaining("stealth") };
+    expect(beat.kinds.stealth).toEqual(stealth);
     const refused = await rig.put("s");
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ hint });
@@ -193,5 +244,16 @@ describe("a machine that cannot serve", () => {
     const beat = await rig.gateway.beat(({ kinds }) => kinds.fast?.hint !== undefined);
     expect(beat.kinds.fast?.hint).toContain("libmissing.so");
     expect((await rig.put("s")).status).toBe(503);
+  });
+
+  test("a browser that is killed while it starts is told as that", async () => {
+    const rig = await Rig.start({
+      env: { SVC_CHROMIUM: fileURLToPath(new URL("killed-browser.sh", import.meta.url)) },
+    });
+    rigs.push(rig);
+    const beat = await rig.gateway.beat(({ kinds }) => kinds.fast?.hint !== undefined);
+    expect(beat.kinds.fast?.hint).toBe(
+      "Chromium does not start: it was killed (SIGKILL) while it started",
+    );
   });
 });

@@ -159,6 +159,20 @@ describe("a create that fails", () => {
     },
   );
 
+  test("because every pool has but a hint for the kind repeats it, and asks none of them", async () => {
+    await clearFleet();
+    const pool = await newPool();
+    const none = { idle: 0, busy: 0, recycling: 0 };
+    const fast = { ...none, idle: 5 };
+    await pool.beat({ kinds: { fast, stealth: { ...none, hint: "Install Xvfb." } } });
+    const { key } = await newOrg();
+    const init = { method: "POST", body: JSON.stringify({ stealth: true }), bearer: key };
+    const response = await call("/sessions", init);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "AcquireTimeout", hint: "Install Xvfb." });
+    expect(await pool.calls()).toEqual([]);
+  });
+
   test("finds the other pool when the first is gone", async () => {
     await clearFleet();
     const pool = await newPool();

@@ -5,7 +5,12 @@ import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
+import { refuseUpgrade } from "@svc/host-kit/reply.ts";
+import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
+import type { Duplex } from "node:stream";
+import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
+import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 
 /** How a fake VM host answers. */
@@ -17,6 +22,9 @@ export const FakeVmMode = z.object({
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
+  files: FakeFilesMode.default("ok"),
+  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+  upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
@@ -47,6 +55,8 @@ export class FakeVmHost {
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
+  readonly files = new FakeFiles();
+  readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
   readonly #server: Server;
@@ -57,6 +67,16 @@ export class FakeVmHost {
       // A fault is the asking test's own: it must not end the process that others share.
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
     });
+    this.#server.on("upgrade", (request, socket: Duplex, head) => {
+      void this.#upgrade(request, socket, head);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.guest.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
   }
 
   async listen(): Promise<string> {
@@ -66,6 +86,8 @@ export class FakeVmHost {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const stream = /^\/vms\/[^/?]+\/(files|ports)\b/.exec(request.url ?? "")?.[1];
+    if (stream !== undefined) return this.#stream(stream, request, response);
     const text = await bodyOf(request);
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
@@ -85,7 +107,33 @@ export class FakeVmHost {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: [...this.vms] }));
+    const files = Object.fromEntries(this.files.sizes());
+    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: [...this.vms], files }));
+  }
+
+  /** What is passed on as it comes: the body is not read here. */
+  async #stream(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const id = await this.#idOf(request, "");
+    if (id === null) return send(response, 401, "");
+    const { ports } = this.mode;
+    if (what === "ports" && ports === "drop") return void response.destroy();
+    if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
+    const vms = ports === "missing" ? new Set<string>() : this.vms;
+    if (what === "ports") return this.guest.answer({ vms, id, request, response });
+    if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
+    await this.files.answer(this.mode.files, request, response);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const id = await this.#idOf(request, "");
+    const { upgrade } = this.mode;
+    if (upgrade === "drop") return void socket.destroy();
+    const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
+    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
+    if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
+    if (isControl) return this.guest.control(request, socket, head);
+    await this.guest.upgrade(request, socket, head);
   }
 
   /** The id that a call is about, when its bearer names it too. */

@@ -110,7 +110,8 @@ function capsBody(op: Operation): void {
         controller.close();
       },
     });
-    for (const body of [text, untold]) {
+    // What is passed on as it comes is counted on its way: its own tests show that.
+    for (const body of op.isRaw ? [text] : [text, untold]) {
       const response = await call(fill(op.path), { method: op.method, bearer, body });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({

@@ -1,11 +1,13 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { VmHeartbeat, VmReport } from "@svc/contract/host-protocol/vms.ts";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
-import type { SandboxView } from "../../durable-objects/sandbox-view.ts";
+import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { call, json } from "./worker-gateway.ts";
 
 const Steered = z.object({
@@ -20,6 +22,8 @@ const Steered = z.object({
   bootId: z.string(),
   seq: z.number(),
   vms: z.array(z.string()),
+  /** Its files and their sizes. */
+  files: z.record(z.string(), z.number()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -132,4 +136,44 @@ export function sandboxView(
     goneAt: null,
     ...facts,
   };
+}
+
+const KEY = "sandbox";
+
+/** Lets a sandbox's idle window end in a minute, as if it had not been used for a while: that end. */
+export function rewind(id: string): Promise<number> {
+  const expiresAt = Date.now() + 60_000;
+  return runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) => {
+    const sandbox = storage.kv.get<StoredSandbox>(KEY);
+    if (sandbox?.state.status !== "running") throw new Error("it is not running");
+    storage.kv.put(KEY, { ...sandbox, state: { ...sandbox.state, expiresAt } });
+    return expiresAt;
+  });
+}
+
+/** When its idle window ends; asking is no use of it. */
+export function expiryOf(id: string): Promise<number> {
+  return runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) => {
+    const sandbox = storage.kv.get<StoredSandbox>(KEY);
+    return sandbox?.state.status === "running" ? sandbox.state.expiresAt : 0;
+  });
+}
+
+/** Makes a machine and its record once more under another id of the same org: one that could not be minted now. */
+export async function adopt(host: VmHost, from: string, id: string): Promise<void> {
+  const original = await runInDurableObject(env.SANDBOXES.getByName(from), (_object, state) =>
+    state.storage.kv.get<StoredSandbox>(KEY),
+  );
+  if (!original) throw new Error("there is no such sandbox");
+  await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
+    storage.kv.put(KEY, { ...original, id }),
+  );
+  const { org, kind, cpu, memMb, diskGb } = original;
+  const expiresAt = Date.now() + 60_000;
+  const bearer = await mintHostBearer(env.SVC_HOST_TOKEN, { org, id, expiresAt });
+  const source = { type: "image", name: "base" };
+  const body = { kind, cpu, memMb, diskGb, source, isolation: "dedicated", envs: {} };
+  const headers = { authorization: `Bearer ${bearer}` };
+  const placed = await fetch(`${host.url}/vms/${id}`, { ...json(body, "PUT"), headers });
+  if (placed.status !== 201) throw new Error(`the host answered ${placed.status}`);
 }

@@ -8,6 +8,9 @@ const VOLUME_SLOTS = 4;
 /** The descriptor under which a clone finds the state it starts from. */
 export const STATE_FD = 3;
 
+/** Translated code that is kept for each processor. With a third of it whatever is large is translated over and over. */
+const CODE_MB = 64;
+
 const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
 const CALM = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
 const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
@@ -40,10 +43,16 @@ export interface CommandOptions {
 /** What every QEMU of ours runs with, the trial of the accelerator included. */
 export function basics(accelerator: string, spec: { cpu: number; memMb: number }): string[] {
   const size = ["-cpu", cpuOf(accelerator), "-smp", String(spec.cpu), "-m", String(spec.memMb)];
-  return [...CALM, "-accel", accelerator, ...size];
+  return [...CALM, "-accel", accelOf(accelerator, spec), ...size];
 }
 
-export const cpuOf = (accelerator: string): string => (accelerator === "tcg" ? "max" : "host");
+// Without a bound QEMU keeps up to 1 GiB of what it has ever translated.
+const accelOf = (accelerator: string, { cpu }: { cpu: number }): string =>
+  accelerator === "tcg" ? `tcg,tb-size=${cpu * CODE_MB}` : accelerator;
+
+// Emulated, a string instruction takes a turn for each byte: without these flags kernel and libc copy by words.
+export const cpuOf = (accelerator: string): string =>
+  accelerator === "tcg" ? "max,erms=off" : "host";
 
 export const machineOf = (backend = ""): string[] => ["-M", `${MACHINE},${OFF}${backend}`];
 
@@ -56,7 +65,9 @@ export function commandOf(options: CommandOptions): string[] {
     basics(accelerator, spec),
     machineOf(",memory-backend=mem"),
     memoryOf(spec.memMb, memory),
-    ["-kernel", spec.image.vmlinuz, "-initrd", spec.layer.initrd, "-append", KERNEL_LINE],
+    // A clone is past its boot: QEMU would keep kernel and archive in its memory for nothing. A whole stream has a place
+    // of theirs among what it loads.
+    isIncoming && memory ? [] : kernelOf(spec),
     diskOf(options.disk),
     network(),
     ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"],
@@ -72,6 +83,10 @@ export function commandOf(options: CommandOptions): string[] {
     ["-sandbox", SANDBOX],
   ].flat();
 }
+
+const kernelOf = ({ image, layer }: MachineSpec): string[] => [
+  ...["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", KERNEL_LINE],
+];
 
 /** By one name wherever it comes from: what one machine saved whole another one loads. */
 function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
 import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../vm.ts";
@@ -10,6 +11,7 @@ import type { VmCall } from "./front.ts";
 /** What a refusal of the guest is to a caller of ours. */
 const STATUSES: Record<string, number> = {
   NotFound: 404,
+  AlreadyExists: 400,
   Disconnected: 502,
   IsDirectory: 400,
   NotDirectory: 400,
@@ -79,7 +81,8 @@ async function withFile(
 function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
-  replyJson(response, STATUSES[code] ?? 502, { error: error.message, code });
+  const body: FileRefused = { error: error.message, code };
+  replyJson(response, STATUSES[code] ?? 502, body);
 }
 
 function begin(response: ServerResponse): void {

@@ -8,6 +8,7 @@ import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
+import { OWN_ANSWER } from "./port-headers.ts";
 import { forwardRequest, forwardUpgrade } from "./ports.ts";
 import { parkVm, pauseVm, removeSnapshot, resumeVm, revertVm, takeSnapshot } from "./states.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
@@ -103,16 +104,16 @@ async function upgrade(
   head: Buffer,
 ): Promise<void> {
   const target = targetOf(request);
-  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n");
+  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
   const { id, rest } = target;
   if (!(await isFromGateway(request, front.hostToken, id)))
-    return refuseUpgrade(socket, 401, "Unauthorized\n");
+    return refuseUpgrade(socket, 401, "Unauthorized\n", OWN_ANSWER);
   const vm = front.vms.get(id);
-  if (!vm) return refuseUpgrade(socket, 404, "No such machine\n");
+  if (!vm) return refuseUpgrade(socket, 404, "No such machine\n", OWN_ANSWER);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "control") return openControl(vm, request, socket, head);
   if (name === "ports") return forwardUpgrade(vm, rest, request, socket, head);
-  refuseUpgrade(socket, 404, "Not found\n");
+  refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
 }
 
 /** `/vms/<id>/<rest>` and `/snapshots/<id>` as their parts; `/drain` counts as its own id. */

@@ -1,27 +1,33 @@
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { GuestSocket } from "../guest/socket.ts";
-import type { Vm } from "../vm.ts";
 import type { VmCall } from "./front.ts";
+import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 
-/** Of one connection only, or the host's own. */
-const HOP_BY_HOP = new Set([
-  "authorization",
-  "connection",
-  "keep-alive",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 const TOO_EARLY = 425;
 
+/** What a machine is here: ports that can be reached, and a clock of its use. */
+export interface PortVm {
+  touch(): void;
+  guest: { dial(port: number): Promise<Duplex> };
+}
+
+/** A call for a port, of whatever knows the machines. */
+export type PortCall = Pick<VmCall, "id" | "rest" | "request" | "response"> & {
+  vms: { get(id: string): PortVm | undefined };
+};
+
 /** ANY /vms/:sandboxId/ports/:port/…: a request to a server inside. 425 when nothing listens yet. */
-export async function forwardRequest({ vms, id, rest, request, response }: VmCall): Promise<void> {
+export async function forwardRequest({
+  vms,
+  id,
+  rest,
+  request,
+  response,
+}: PortCall): Promise<void> {
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
   const target = targetOf(rest);
@@ -33,7 +39,11 @@ export async function forwardRequest({ vms, id, rest, request, response }: VmCal
   response.once("close", () => socket.destroy());
   try {
     const answer = await ask(socket, target, request);
-    response.writeHead(answer.statusCode ?? 502, kept(answer));
+    response.writeHead(
+      answer.statusCode ?? 502,
+      answer.statusMessage,
+      headersForGateway(answer.rawHeaders),
+    );
     await pipeline(answer, response);
   } catch {
     if (response.headersSent) response.destroy();
@@ -45,18 +55,18 @@ export async function forwardRequest({ vms, id, rest, request, response }: VmCal
 
 /** The same for an upgrade: its answer and everything after it pass byte by byte. */
 export async function forwardUpgrade(
-  vm: Vm,
+  vm: PortVm,
   rest: string,
   request: IncomingMessage,
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
   const target = targetOf(rest);
-  if (!target) return refuseUpgrade(socket, 400, "Malformed port\n");
+  if (!target) return refuseUpgrade(socket, 400, "Malformed port\n", OWN_ANSWER);
   vm.touch();
   const inside = await dial(vm, target.port);
   if (typeof inside === "number")
-    return refuseUpgrade(socket, inside, "The port does not answer\n");
+    return refuseUpgrade(socket, inside, "The port does not answer\n", OWN_ANSWER);
   inside.write(headOf(request, target.path));
   if (head.length > 0) inside.write(head);
   socket.on("data", () => vm.touch());
@@ -77,7 +87,7 @@ function targetOf(rest: string): Target | null {
   return port >= 1 && port <= 65_535 ? { port, path: `/${path}` } : null;
 }
 
-async function dial(vm: Vm, port: number): Promise<GuestSocket | number> {
+async function dial(vm: PortVm, port: number): Promise<Duplex | number> {
   try {
     return await vm.guest.dial(port);
   } catch (error) {
@@ -85,13 +95,13 @@ async function dial(vm: Vm, port: number): Promise<GuestSocket | number> {
   }
 }
 
-function ask(socket: GuestSocket, target: Target, request: IncomingMessage) {
+function ask(socket: Duplex, target: Target, request: IncomingMessage) {
   const options = {
     // Node's client writes to whatever stream it is given.
     createConnection: () => socket,
     method: request.method,
     path: target.path,
-    headers: kept(request),
+    headers: headersForGuest(request.rawHeaders),
   };
   return new Promise<IncomingMessage>((resolve, reject) => {
     const asked = httpRequest(options, resolve);
@@ -101,18 +111,11 @@ function ask(socket: GuestSocket, target: Target, request: IncomingMessage) {
   });
 }
 
-function kept({ rawHeaders }: IncomingMessage): string[] {
-  const pairs: [string, string][] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
-    pairs.push([rawHeaders[at] ?? "", rawHeaders[at + 1] ?? ""]);
-  return pairs.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase())).flat();
-}
-
 function headOf(request: IncomingMessage, path: string): string {
   const lines = [`${request.method} ${path} HTTP/1.1`, "Connection: Upgrade"];
   const { upgrade } = request.headers;
   if (upgrade !== undefined) lines.push(`Upgrade: ${upgrade}`);
-  const headers = kept(request);
+  const headers = headersForGuest(request.rawHeaders);
   for (let at = 0; at + 1 < headers.length; at += 2)
     lines.push(`${headers[at]}: ${headers[at + 1]}`);
   return `${lines.join("\r\n")}\r\n\r\n`;

@@ -1,0 +1,66 @@
+import { LIMITS } from "../limits.ts";
+import { FileUploaded, SignedFileUrl } from "../vm/files.ts";
+import type { Operation } from "./operation.ts";
+
+const mint = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
+const path = "Absolute path in the guest, at most 4,096 characters, without a .. segment.";
+const token = "The signed token: the only credential.";
+
+const upload = {
+  path: "/files/upload",
+  auth: "none",
+  bodyBytes: LIMITS.fileBodyBytes,
+  isRaw: true,
+  query: {
+    token: { isRequired: true, description: token },
+    path: { description: "Where to write, when the token names no path." },
+  },
+  success: { status: 200, body: FileUploaded },
+  errors: [
+    "InvalidFileToken",
+    "ValidationError",
+    "GuestRefused",
+    "NotFound",
+    "NotRunning",
+    "HostUnreachable",
+    "ObjectUnavailable",
+  ],
+} as const satisfies Partial<Operation>;
+
+/** Document 2, files by signed URL. */
+export const FILES = {
+  fileDownloadUrl: {
+    ...mint,
+    method: "GET",
+    path: "/sandboxes/:id/files/download-url",
+    summary: "Sign a URL that fetches one file for 15 minutes.",
+    query: { path: { isRequired: true, description: path } },
+    success: { status: 200, body: SignedFileUrl },
+    errors: ["ValidationError", "NotFound", "ObjectUnavailable"],
+  },
+  fileUploadUrl: {
+    ...mint,
+    method: "GET",
+    path: "/sandboxes/:id/files/upload-url",
+    summary: "Sign a URL that writes one file, or any file of the sandbox, for 15 minutes.",
+    query: { path: { description: `${path} Without it the upload names one.` } },
+    success: { status: 200, body: SignedFileUrl },
+    errors: ["ValidationError", "NotFound", "ObjectUnavailable"],
+  },
+  downloadFile: {
+    method: "GET",
+    path: "/files/download",
+    summary: "Fetch a file by a signed URL. It counts as activity.",
+    auth: "none",
+    bodyBytes: LIMITS.vmRequestBodyBytes,
+    query: { token: { isRequired: true, description: token } },
+    success: { status: 200, body: null },
+    errors: ["InvalidFileToken", "NotFound", "NotRunning", "HostUnreachable", "ObjectUnavailable"],
+  },
+  uploadFile: {
+    ...upload,
+    method: "PUT",
+    summary: "Write a file by a signed URL: raw bytes, folders are made. It counts as activity.",
+  },
+  uploadFileByPost: { ...upload, method: "POST", summary: "The same as PUT." },
+} as const satisfies Record<string, Operation>;

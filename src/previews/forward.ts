@@ -1,0 +1,67 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import { ANSWER_HEADER } from "@svc/contract/host-protocol/ports.ts";
+import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
+import type { Located } from "../../durable-objects/sandbox.ts";
+import { withoutToken } from "./credentials.ts";
+import { headersForClient, headersForGuest } from "./headers.ts";
+
+const WITHOUT_BODY = [204, 205, 304];
+
+/** A port of a sandbox at its host. */
+export interface PortAtHost extends Located {
+  id: string;
+  port: number;
+}
+
+/** Hands a request to the server inside and its answer to the client, with a cookie of ours if there is one. */
+export async function forward(
+  request: Request,
+  env: Env,
+  to: PortAtHost,
+  cookie: string | null,
+): Promise<Response> {
+  const headers = headersForGuest(request);
+  headers.set("authorization", `Bearer ${await hostBearer(env, to)}`);
+  const isUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
+  if (isUpgrade) headers.set("upgrade", "websocket");
+  const init = { method: request.method, headers, body: request.body, redirect: "manual" } as const;
+  const answer = await fetch(targetOf(request, to), { ...init, cache: "no-store" }).catch(() => {
+    throw unreachable();
+  });
+  if (answer.status === 101) return answer;
+  const teller = answer.headers.get(ANSWER_HEADER);
+  // What answers an upgrade passes the host byte by byte: there it marks only what it says itself.
+  const isGuests = teller === "guest" || (isUpgrade && teller === null);
+  return isGuests ? fromGuest(answer, cookie) : refused(answer);
+}
+
+/** Path and query of a request, under the port's own path at the host: nothing in them leads out of it. */
+function targetOf({ url }: Request, { url: base, id, port }: PortAtHost): URL {
+  const { pathname, search } = new URL(url);
+  const root = hostUrl(base, "vms", id, "ports", String(port));
+  const target = new URL(root.href + pathname + withoutToken(search));
+  if (target.pathname !== root.pathname + pathname) throw unreachable();
+  return target;
+}
+
+function fromGuest(answer: Response, cookie: string | null): Response {
+  const { status, statusText } = answer;
+  const headers = headersForClient(answer.headers, cookie);
+  const body = WITHOUT_BODY.includes(status) ? null : answer.body;
+  return new Response(body, { status, statusText, headers });
+}
+
+async function refused(answer: Response): Promise<never> {
+  await answer.body?.cancel();
+  switch (answer.status) {
+    case 425:
+      throw new ApiError("PortNotReady", "Nothing listens on this port yet. Try again.");
+    case 404:
+      throw new ApiError("NotRunning", "The machine has ended.");
+    default:
+      throw unreachable();
+  }
+}
+
+const unreachable = (): ApiError =>
+  new ApiError("HostUnreachable", "The server inside cannot be reached. Try again.");

@@ -1,0 +1,43 @@
+import { errorBody, type ErrorCode, ERRORS } from "@svc/contract/errors.ts";
+
+type Refused = Parameters<typeof errorBody>[0];
+
+/** A page that people see says more than its status. */
+const TITLES: Partial<Record<ErrorCode, string>> = {
+  PortNotReady: "Nothing listens here yet",
+  PreviewTokenRequired: "This preview needs its link",
+  RenamedCredential: "This link is of an older kind",
+  NotFound: "There is nothing here",
+  NotRunning: "The sandbox is not running",
+};
+
+/** A refusal in the words of whoever asks: a page for browsers, JSON for programs. It is never kept. */
+export function refusePreview(request: Request, refused: Refused): Response {
+  const { status, retryable } = ERRORS[refused.code];
+  const isPage = /\btext\/html\b/i.test(request.headers.get("accept") ?? "");
+  const headers = {
+    "cache-control": "no-store",
+    vary: "accept",
+    "content-type": isPage ? "text/html; charset=utf-8" : "application/json",
+    ...(retryable && { "retry-after": "1" }),
+  };
+  const body = isPage ? page(refused) : JSON.stringify(errorBody(refused));
+  return new Response(body, { status, headers });
+}
+
+function page({ code, message }: Refused): string {
+  // Whoever waits for a server to come up sees it come up.
+  const refresh = code === "PortNotReady" ? '<meta http-equiv="refresh" content="2">' : "";
+  const title = TITLES[code] ?? "The preview does not answer";
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8">${refresh}<meta name="viewport" content="width=device-width"><title>${title}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:36em;margin:20vh auto;padding:0 1em}</style></head>
+<body><h1>${title}</h1><p>${escaped(message)}</p></body>
+</html>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,70 @@
+import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
+import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
+import { findPreview } from "../../control-plane/previews.ts";
+import { previewDomain } from "../env.ts";
+import { reach } from "../objects.ts";
+import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
+import { forward } from "./forward.ts";
+import { refusePreview } from "./refusal.ts";
+
+/** Whether a request is one for a preview: nothing else is served under their domain. */
+export function isPreview(request: Request, env: Env): boolean {
+  const domain = previewDomain(env);
+  return domain !== null && hostnameOf(request).endsWith(`.${domain}`);
+}
+
+/** A name that ends in a dot is the same name. */
+const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/\.$/, "");
+
+/** A request to a preview's host name: checked, and handed to the server inside as it is. */
+export async function servePreview(request: Request, env: Env): Promise<Response> {
+  const startedAt = Date.now();
+  const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
+  const { status } = response;
+  const level = status === 500 ? "error" : "info";
+  const ms = Date.now() - startedAt;
+  console.log(JSON.stringify({ level, event: "preview", method: request.method, status, ms }));
+  return response;
+}
+
+function refuse(request: Request, error: unknown): Response {
+  if (isApiError(error)) return refusePreview(request, error);
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  console.error(JSON.stringify({ level: "error", event: "bug", error: text }));
+  return refusePreview(request, new ApiError("InternalError", "Something went wrong."));
+}
+
+async function answer(request: Request, env: Env): Promise<Response> {
+  const host = parsePreviewHost(hostnameOf(request), previewDomain(env) ?? "");
+  if (!host) throw noPreview();
+  const renamed = formerName(request);
+  if (renamed) throw new ApiError("RenamedCredential", renamed);
+  const shown = shownToken(request);
+  const claims = shown && (await claimsFor(env, shown, host));
+  const id = claims?.id ?? (await findPreview(env.DB, host.label));
+  if (id === null) throw noPreview();
+  const place = await reach(() => env.SANDBOXES.getByName(id).visit(host.port, claims !== null));
+  if (isRefusal(place)) {
+    const { code, message, context } = place.refused;
+    throw new ApiError(code, message, context);
+  }
+  const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
+  return forward(request, env, { ...place, id, port: host.port }, cookie);
+}
+
+/** The claims of a shown token, when it is one for this host name. */
+async function claimsFor(
+  env: Env,
+  { token }: Shown,
+  { label, port }: { label: string; port: number },
+): Promise<PreviewClaims | null> {
+  const claims = await readPreviewToken(env.SVC_SIGNING_SECRET, token, Date.now());
+  if (claims?.port !== port) return null;
+  return (await previewLabel(claims.id)) === label ? claims : null;
+}
+
+const cookieFor = (request: Request, { token }: Shown, { expiresAt }: PreviewClaims): string =>
+  tokenCookie(token, new URL(request.url).protocol, expiresAt - Date.now());
+
+const noPreview = (): ApiError => new ApiError("NotFound", "There is no such preview.");

@@ -1,0 +1,37 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { within } from "../../../durable-objects/deadline.ts";
+import { attachment } from "../../content-disposition.ts";
+import type { Handler } from "../../context.ts";
+import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
+
+export const downloadFile: Handler = async (c) => {
+  const claims = await fileClaims(c, "download");
+  const path = claims.path ?? "";
+  const answer = await ask(await fileAtHost(c, claims, path));
+  if (answer.status !== 200) throw await hostRefusal(answer, noFile);
+  const isHead = c.req.raw.method === "HEAD";
+  if (isHead) await answer.body?.cancel();
+  const headers = {
+    "content-type": "application/octet-stream",
+    "content-disposition": attachment(path),
+    "cache-control": "private, no-store, no-transform",
+    "x-content-type-options": "nosniff",
+  };
+  // A stream that breaks off breaks this one off: it never looks whole.
+  return new Response(isHead ? null : answer.body, { headers });
+};
+
+/** A host answers when it has the first bytes: a file that is not there costs no 200. */
+async function ask({ url, headers }: FileAtHost): Promise<Response> {
+  try {
+    return await within(LIMITS.fileAnswerMs, (signal) =>
+      fetch(url, { headers, signal, redirect: "manual", cache: "no-store" }),
+    );
+  } catch {
+    throw unreachable();
+  }
+}
+
+const noFile = (detail: string): ApiError =>
+  new ApiError("NotFound", "There is no such file.", { detail });

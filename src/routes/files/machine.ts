@@ -1,0 +1,63 @@
+import { ApiError, isRefusal } from "@svc/contract/errors.ts";
+import { FileRefused } from "@svc/contract/host-protocol/files.ts";
+import { type FileClaims, readFileToken, readVmId } from "@svc/contract/tokens.ts";
+import { hostBearer, hostUrl } from "../../../durable-objects/host-client.ts";
+import type { AppContext } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import { noSandbox } from "../sandboxes/owned.ts";
+
+/** What the token of a file request lets it do; 403 when it does not let it do this. */
+export async function fileClaims(c: AppContext, mode: FileClaims["mode"]): Promise<FileClaims> {
+  const token = c.req.query("token") ?? "";
+  const claims = await readFileToken(c.env.SVC_SIGNING_SECRET, token, Date.now());
+  if (claims?.mode === mode) return claims;
+  throw new ApiError("InvalidFileToken", `This URL does not allow the ${mode}, or not any more.`);
+}
+
+/** A file at the host of its machine: where bytes come from or go to. */
+export interface FileAtHost {
+  url: URL;
+  headers: { authorization: string };
+}
+
+/** Finds the machine of a token. Its object is asked once; the bytes pass the Worker alone. */
+export async function fileAtHost(
+  c: AppContext,
+  { id, org }: FileClaims,
+  path: string,
+): Promise<FileAtHost> {
+  const owner = await readVmId(c.env.SVC_SIGNING_SECRET, id);
+  if (owner?.org !== org) throw noSandbox();
+  const place = await reach(() => c.env.SANDBOXES.getByName(id).locate());
+  if (isRefusal(place)) {
+    const { code, message, context } = place.refused;
+    throw new ApiError(code, message, context);
+  }
+  const url = hostUrl(place.url, "vms", id, "files");
+  url.searchParams.set("path", path);
+  return { url, headers: { authorization: `Bearer ${await hostBearer(c.env, { id, org })}` } };
+}
+
+/** A host that cannot be reached, or says what it should not. */
+export const unreachable = (): ApiError =>
+  new ApiError("HostUnreachable", "The machine cannot be reached. Try again.");
+
+/** What a host's refusal means: `refused` makes the error of what the guest itself refused. */
+export async function hostRefusal(
+  answer: Response,
+  refused: (words: string) => ApiError,
+): Promise<ApiError> {
+  const { status } = answer;
+  const words = wordsOf(await answer.text().catch(() => ""));
+  if (status !== 400 && status !== 404) return unreachable();
+  if (words !== null) return refused(words);
+  return status === 404 ? new ApiError("NotRunning", "The machine has ended.") : unreachable();
+}
+
+function wordsOf(text: string): string | null {
+  try {
+    return FileRefused.parse(JSON.parse(text)).error;
+  } catch {
+    return null;
+  }
+}

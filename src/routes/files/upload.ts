@@ -1,0 +1,40 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { FileUploaded } from "@svc/contract/vm/files.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { capStream, isLengthTold, tooLarge } from "../../middleware/body-cap.ts";
+import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
+import { checkPath } from "./path.ts";
+
+export const uploadFile: Handler = async (c) => {
+  const claims = await fileClaims(c, "upload");
+  const path = claims.path ?? checkPath(c.req.query("path"));
+  const answer = await send(c, await fileAtHost(c, claims, path));
+  if (answer.status !== 200) throw await hostRefusal(answer, refused);
+  return c.json(await receipt(answer));
+};
+
+async function send(c: AppContext, { url, headers }: FileAtHost): Promise<Response> {
+  const call = new AbortController();
+  const { body } = c.req.raw;
+  const capped =
+    body && !isLengthTold(c.req.raw) ? capStream(body, LIMITS.fileBodyBytes, call) : null;
+  if (capped) c.executionCtx.waitUntil(capped.done);
+  const init = { method: "PUT", headers, signal: call.signal, redirect: "manual" } as const;
+  try {
+    return await fetch(url, { ...init, body: capped?.readable ?? body });
+  } catch {
+    throw capped?.isOver() ? tooLarge(LIMITS.fileBodyBytes) : unreachable();
+  }
+}
+
+async function receipt(answer: Response): Promise<FileUploaded> {
+  try {
+    return FileUploaded.parse(await answer.json());
+  } catch {
+    throw unreachable();
+  }
+}
+
+const refused = (detail: string): ApiError =>
+  new ApiError("GuestRefused", "The file cannot be written there.", { detail });

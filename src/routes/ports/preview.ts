@@ -1,0 +1,43 @@
+import { ApiError, isRefusal } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintPreviewToken } from "@svc/contract/tokens.ts";
+import {
+  parsePort,
+  type Preview,
+  PREVIEW_CREDENTIALS,
+  previewLabel,
+} from "@svc/contract/vm/preview.ts";
+import { forgetPreview, notePreview } from "../../../control-plane/previews.ts";
+import { baseUrlOf, type Handler } from "../../context.ts";
+import { previewDomain } from "../../env.ts";
+import { ownedSandbox } from "../sandboxes/owned.ts";
+
+const WISHES: Record<string, boolean> = { "1": true, "0": false };
+
+export const previewPort: Handler = async (c) => {
+  const { id, ask } = await ownedSandbox(c);
+  const port = parsePort(c.req.param("port") ?? "");
+  if (!port) {
+    throw new ApiError("ValidationError", "port: an integer of 1 to 65535", { field: "port" });
+  }
+  const domain = previewDomain(c.env);
+  if (!domain) throw new ApiError("NotConfigured", "Set SVC_PREVIEW_DOMAIN to use previews.");
+  const label = await previewLabel(id);
+  // Before it is public: then it can be found, by whatever gateway is asked.
+  await notePreview(c.env.DB, label, id);
+  const published = await ask((object) =>
+    object.publish(port, WISHES[c.req.query("public") ?? ""]),
+  );
+  if (isRefusal(published)) {
+    await forgetPreview(c.env.DB, label);
+    const { code, message, context } = published.refused;
+    throw new ApiError(code, message, context);
+  }
+  const claims = { id, port, expiresAt: Date.now() + LIMITS.previewTokenMs };
+  const token = await mintPreviewToken(c.env.SVC_SIGNING_SECRET, claims);
+  const url = new URL(baseUrlOf(c));
+  url.hostname = `${label}-${port}.${domain}`;
+  if (!published.isPublic) url.searchParams.set(PREVIEW_CREDENTIALS.query, token);
+  const body: Preview = { url: url.href, token };
+  return c.json(body);
+};

@@ -1,0 +1,57 @@
+import { ERRORS, isRefusal } from "@svc/contract/errors.ts";
+import { readVmId } from "@svc/contract/tokens.ts";
+import { Hono } from "hono";
+import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
+import { refuse, relay } from "../../durable-objects/relay.ts";
+import type { SandboxDO } from "../../durable-objects/sandbox.ts";
+import type { AppContext, AppEnv } from "../context.ts";
+
+/**
+ * `/control/:id` and `/stream/:id`: the signed id in the URL is the capability; a bearer changes
+ * nothing and goes no further. Refusals are plain text, like those of the other sockets.
+ */
+export const machineSockets = new Hono<AppEnv>();
+
+machineSockets.get("/control/:id", upgrade(control));
+machineSockets.get("/stream/:id", upgrade(stream));
+for (const path of ["/control", "/control/*", "/stream", "/stream/*"]) {
+  machineSockets.all(path, () => refuse(404, "The path is /control/<id> or /stream/<id>."));
+}
+
+type Sandbox = DurableObjectStub<SandboxDO>;
+type Open = (c: AppContext, id: string, sandbox: Sandbox) => Promise<Response>;
+
+function upgrade(open: Open): (c: AppContext) => Promise<Response> {
+  return async (c) => {
+    if (c.req.header("upgrade")?.toLowerCase() !== "websocket") {
+      return refuse(426, "This is a WebSocket endpoint.");
+    }
+    const id = c.req.param("id") ?? "";
+    if (!(await readVmId(c.env.SVC_SIGNING_SECRET, id))) return noSandbox();
+    if (!c.req.header("sec-websocket-key")) return refuse(400, "Sec-WebSocket-Key is missing.");
+    try {
+      return await open(c, id, c.env.SANDBOXES.getByName(id));
+    } catch {
+      return refuse(502, "A part of the service is restarting. Try again.");
+    }
+  };
+}
+
+/** The object says where the machine is; the socket itself passes the Worker alone. */
+async function control(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
+  const place = await sandbox.locate();
+  if (isRefusal(place)) {
+    const { status } = ERRORS[place.refused.code];
+    return new Response(`${place.refused.message}\n`, { status });
+  }
+  const bearer = await hostBearer(c.env, { org: place.org, id });
+  return relay(c.req.raw, hostUrl(place.url, "vms", id, "control"), bearer, "sandbox's machine");
+}
+
+async function stream(_c: AppContext, _id: string, sandbox: Sandbox): Promise<Response> {
+  const kind = await sandbox.kind();
+  if (kind === "desktop") return refuse(502, "No host serves the screens of desktops yet.");
+  return kind ? refuse(404, "A sandbox has no screen: only desktops do.") : noSandbox();
+}
+
+const noSandbox = (): Response => refuse(404, "There is no such sandbox.");

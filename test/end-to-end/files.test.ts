@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseRaw, sendRaw } from "../support/raw-http.ts";
+import { VmGateway } from "../support/vm-gateway.ts";
+
+let it: VmGateway;
+beforeAll(async () => void (it = await VmGateway.start()));
+afterAll(() => it?.close());
+
+const pathOf = (url: URL): string => url.pathname + url.search;
+
+/** Begins a request by hand: what follows its head is the caller's to send. */
+async function begin(lines: string[]): Promise<Socket> {
+  const { port, hostname, host } = it.gateway.url;
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  socket.write([...lines, `Host: ${host}`, "Connection: close", "", ""].join("\r\n"));
+  return socket;
+}
+
+async function answerOf(socket: Socket): Promise<ReturnType<typeof parseRaw>> {
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
+  await once(socket, "close");
+  return parseRaw(answer);
+}
+
+const chunk = (bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+const END = "0\r\n\r\n";
+
+const FRAMINGS = {
+  "of a told length": {
+    header: "Content-Length: 300000",
+    frame: (bytes: Buffer) => bytes,
+    end: "",
+  },
+  "of an untold length": { header: "Transfer-Encoding: chunked", frame: chunk, end: END },
+};
+
+describe.each(Object.entries(FRAMINGS))("an upload %s", (name, { header, frame, end }) => {
+  const part = Buffer.alloc(100_000, "x");
+
+  test("is passed on as it comes", async () => {
+    const path = `/streamed ${name}`;
+    const began = once(it.host.files, "began");
+    const socket = await begin([
+      `PUT ${pathOf(await it.fileUrl("upload", path))} HTTP/1.1`,
+      header,
+    ]);
+    socket.write(frame(part));
+    // The guest has bytes while the client still holds the rest.
+    expect(await began).toEqual([path]);
+    socket.write(frame(part));
+    socket.write(frame(part));
+    socket.write(end);
+    const { status } = await answerOf(socket);
+    expect(status).toBe(200);
+    expect(it.host.files.get(path)?.length).toBe(300_000);
+  });
+
+  test("that is cut on its way is cut at the guest too, and never a whole file", async () => {
+    const path = `/cut ${name}`;
+    const began = once(it.host.files, "began");
+    const cut = once(it.host.files, "cut");
+    const socket = await begin([
+      `PUT ${pathOf(await it.fileUrl("upload", path))} HTTP/1.1`,
+      header,
+    ]);
+    socket.write(frame(part));
+    await began;
+    socket.destroy();
+    expect(await cut).toEqual([path]);
+    expect(it.host.files.get(path)).toBeUndefined();
+  });
+});
+
+test("an upload of an untold length above the cap is 413, and never a whole file", async () => {
+  const socket = await begin([
+    `PUT ${pathOf(await it.fileUrl("upload", "/big"))} HTTP/1.1`,
+    "Transfer-Encoding: chunked",
+  ]);
+  const answer = answerOf(socket);
+  const part = Buffer.alloc(1024 * 1024);
+  for (let sent = 0; sent <= LIMITS.fileBodyBytes; sent += part.length)
+    if (!socket.write(chunk(part))) await once(socket, "drain");
+  socket.write(END);
+  expect((await answer).status).toBe(413);
+  expect(it.host.files.get("/big")).toBeUndefined();
+});
+
+test("an upload whose told length is above the cap is 413 before a byte of it", async () => {
+  const { status, body } = await answerOf(
+    await begin([
+      `PUT ${pathOf(await it.fileUrl("upload", "/big"))} HTTP/1.1`,
+      `Content-Length: ${LIMITS.fileBodyBytes + 1}`,
+    ]),
+  );
+  expect([status, JSON.parse(body)]).toMatchObject([413, { code: "PayloadTooLarge" }]);
+});
+
+test("a large upload that the guest refuses at once is answered, though it was still being sent", async () => {
+  it.host.mode = { ...it.host.mode, files: "full" };
+  const url = await it.fileUrl("upload", "/full");
+  const response = await fetch(url, { method: "PUT", body: Buffer.alloc(20 * 1024 * 1024) });
+  it.host.mode = { ...it.host.mode, files: "ok" };
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    code: "GuestRefused",
+    detail: "/x: the disk is full",
+  });
+});
+
+describe("two lengths in one request", () => {
+  const smuggled = "5\r\nhello\r\n0\r\n\r\n";
+  test.each([
+    ["a length and chunks", ["Content-Length: 3", "Transfer-Encoding: chunked"], smuggled],
+    ["two lengths", ["Content-Length: 3", "Content-Length: 5"], "hello"],
+    ["an encoding that is none", ["Transfer-Encoding: xchunked"], smuggled],
+  ])("%s: what is written is what the runtime framed, or nothing", async (name, lines, body) => {
+    const path = `/smuggled ${name}`;
+    const head = [`PUT ${pathOf(await it.fileUrl("upload", path))} HTTP/1.1`, ...lines];
+    const { status } = parseRaw(await sendRaw(it.gateway.url, head, body));
+    const written = it.host.files.get(path)?.toString();
+    if (status === 200) expect(written).toBe("hello");
+    else expect([status, written]).toEqual([expect.any(Number), undefined]);
+  });
+});
+
+describe("a download", () => {
+  test("comes whole, with the name of the file", async () => {
+    const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 251));
+    it.host.files.set("/tmp/a.bin", bytes);
+    const response = await fetch(await it.fileUrl("download", "/tmp/a.bin"));
+    expect(response.headers.get("content-disposition")).toBe('attachment; filename="a.bin"');
+    expect(response.headers.get("content-encoding")).toBeNull();
+    expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
+  });
+
+  test("that breaks off is a broken connection, not a short file", async () => {
+    it.host.files.set("/tmp/b", Buffer.alloc(1_000_000, "x"));
+    it.host.mode = { ...it.host.mode, files: "cut" };
+    const url = await it.fileUrl("download", "/tmp/b");
+    const raw = await answerOf(await begin([`GET ${pathOf(url)} HTTP/1.1`]));
+    const response = await fetch(url);
+    await expect(response.arrayBuffer()).rejects.toThrow();
+    it.host.mode = { ...it.host.mode, files: "ok" };
+    expect(raw.head.toLowerCase()).toContain("transfer-encoding: chunked");
+    expect(raw.body.endsWith(END)).toBe(false);
+  });
+
+  test("asked for with HEAD answers the head alone", async () => {
+    it.host.files.set("/tmp/c", Buffer.from("hello"));
+    const response = await fetch(await it.fileUrl("download", "/tmp/c"), { method: "HEAD" });
+    expect([response.status, await response.text()]).toEqual([200, ""]);
+  });
+});

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { WebSocketServer } from "ws";
+import { forwardRequest, forwardUpgrade, type PortVm } from "../../vm-host/server/ports.ts";
+
+/** The ports of a guest that a server listens on. */
+export const OPEN_PORTS = [3000, 8000];
+
+const TEXT = "hello ".repeat(2000);
+
+/** The ports of a guest: the host's own code in front of a real HTTP server that says what it was asked. */
+export class FakeGuest {
+  readonly #server: Server;
+  readonly #sockets = new WebSocketServer({ noServer: true });
+  readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
+
+  constructor() {
+    this.#server = createServer((request, response) => void answer(request, response));
+    this.#server.on("upgrade", (request, socket, head) => {
+      if (request.url?.startsWith("/refuse"))
+        return void socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nnot you");
+      this.control(request, socket, head);
+    });
+  }
+
+  close(): void {
+    for (const socket of this.#sockets.clients) socket.terminate();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async answer(call: {
+    vms: Set<string>;
+    id: string;
+    request: IncomingMessage;
+    response: ServerResponse;
+  }): Promise<void> {
+    const { request, response, id, vms } = call;
+    const rest = restOf(request);
+    const held = { get: (asked: string) => (vms.has(asked) ? this.#vm : undefined) };
+    await forwardRequest({ vms: held, id, rest, request, response });
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (socket instanceof Socket)
+      await forwardUpgrade(this.#vm, restOf(request), request, socket, head);
+  }
+
+  /** Echoes messages; `headers` and `url` say what the upgrade carried. */
+  control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("message", (data, isBinary) => {
+        const text = String(data as Buffer);
+        if (text === "headers") client.send(JSON.stringify(request.rawHeaders));
+        else if (text === "url") client.send(request.url ?? "");
+        else client.send(data, { binary: isBinary });
+      });
+    });
+  }
+
+  async #dial(port: number): Promise<Socket> {
+    if (!OPEN_PORTS.includes(port)) throw refuse("ConnectionRefused", "nothing listens");
+    if (!this.#server.listening) {
+      this.#server.listen(0, "127.0.0.1");
+      await once(this.#server, "listening");
+    }
+    const socket = connect((this.#server.address() as AddressInfo).port, "127.0.0.1");
+    await once(socket, "connect");
+    return socket;
+  }
+}
+
+const restOf = ({ url = "" }: IncomingMessage): string => url.replace(/^\/vms\/[^/]+\//, "");
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, url = "", rawHeaders } = request;
+  const [, kind, detail] = url.split(/[/?]/);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const part of request) {
+    hash.update(part);
+    bytes += Buffer.from(part).length;
+  }
+  switch (kind) {
+    case "gzip":
+      return plain(response, gzipSync(TEXT), { "content-encoding": "gzip" });
+    case "br":
+      return plain(response, brotliCompressSync(TEXT), { "content-encoding": "br" });
+    case "status":
+      return void response.writeHead(Number(detail)).end();
+    case "redirect":
+      response.setHeader("set-cookie", ["a=1; Path=/", "b=2; Domain=preview.test; HttpOnly"]);
+      return void response.writeHead(302, { location: "/next?x=%2F&svc_token=kept" }).end();
+    case "events":
+      return events(response);
+    case "cut":
+      response.writeHead(200);
+      return void response.write("half", () => response.destroy());
+    case "spoof":
+      return plain(response, "spoofed", { "x-svc-answer": "host", "x-svc-other": "1" });
+    default: {
+      const body = { method, url, rawHeaders, bytes, sha256: hash.digest("hex") };
+      response.writeHead(200, { "content-type": "application/json", "x-inside": "1" });
+      return void response.end(JSON.stringify(body));
+    }
+  }
+}
+
+function plain(response: ServerResponse, body: string | Buffer, headers: object): void {
+  const length = { "content-length": Buffer.byteLength(body) };
+  response.writeHead(200, { "content-type": "text/plain", ...length, ...headers }).end(body);
+}
+
+/** One event at once, the next when the client has come back to say that it got it: /events?next. */
+let goOn: (() => void) | null = null;
+function events(response: ServerResponse): void {
+  if (goOn) {
+    goOn();
+    return void response.end("went on");
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write("data: one\n\n");
+  goOn = () => {
+    goOn = null;
+    response.end("data: two\n\n");
+  };
+}

@@ -1,0 +1,86 @@
+import { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import { FakeVmHost } from "./fake-vm-host.ts";
+import { testGateway, type TestGateway } from "./gateway.ts";
+
+export const PREVIEW_DOMAIN = "preview.localhost";
+
+/** A gateway of a test's own with one fake VM host, and a sandbox there. */
+export class VmGateway {
+  gateway: TestGateway;
+  readonly host: FakeVmHost;
+  readonly key: string;
+  readonly id: string;
+
+  private constructor(gateway: TestGateway, host: FakeVmHost, key: string, id: string) {
+    this.gateway = gateway;
+    this.host = host;
+    this.key = key;
+    this.id = id;
+  }
+
+  static async start(stateDir?: string): Promise<VmGateway> {
+    const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
+    const host = new FakeVmHost(gateway.hostToken);
+    await beat(gateway, host, await host.listen());
+    const key = await gateway.newKey();
+    const headers = { authorization: `Bearer ${key}` };
+    const made = await fetch(new URL("/sandboxes", gateway.url), { method: "POST", headers });
+    const { sandboxId } = SandboxCreated.parse(await made.json());
+    return new VmGateway(gateway, host, key, sandboxId);
+  }
+
+  /** Ends the gateway and starts it again where it was, over the same state. */
+  async restart(stateDir: string): Promise<void> {
+    const port = Number(this.gateway.url.port);
+    await this.gateway.close();
+    this.gateway = await open({ port, stateDir });
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.close();
+    await this.host.close();
+  }
+
+  call(path: string): Promise<Response> {
+    const headers = { authorization: `Bearer ${this.key}` };
+    return fetch(new URL(path, this.gateway.url), { headers });
+  }
+
+  /** A signed URL of a file. */
+  async fileUrl(mode: "download" | "upload", path: string): Promise<URL> {
+    const query = `?path=${encodeURIComponent(path)}`;
+    const response = await this.call(`/sandboxes/${this.id}/files/${mode}-url${query}`);
+    const { url } = (await response.json()) as { url: string };
+    return new URL(url);
+  }
+}
+
+const open = (place: { port: number; stateDir?: string }): Promise<TestGateway> =>
+  testGateway({ SVC_PREVIEW_DOMAIN: PREVIEW_DOMAIN }, place);
+
+async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promise<void> {
+  host.seq += 1;
+  const body: VmHeartbeat = {
+    type: "vm",
+    bootId: host.bootId,
+    seq: host.seq,
+    url,
+    versions: { qemu: "7.2.22" },
+    capabilities: [],
+    isolation: "uid",
+    egress: "filtered",
+    weaknesses: [],
+    egressAllow: [],
+    warm: 1,
+    free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
+    images: [{ name: "base", state: "ready" }],
+    vms: [],
+  };
+  const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
+    method: "POST",
+    headers: { authorization: `Bearer ${gateway.hostToken}` },
+    body: JSON.stringify(VmHeartbeat.parse(body)),
+  });
+  if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
+}
