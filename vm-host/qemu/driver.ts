@@ -212,8 +212,7 @@ export class QemuDriver implements VmDriver {
 
   async #start(start: Start): Promise<QemuMachine> {
     const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
-    const { spec, below, memory, template = null } = start;
-    const diskGb = start.diskGb ?? spec.image.sizeGb;
+    const { spec, below, memory, template = null, diskGb = spec.image.sizeGb } = start;
     const name = newName();
     const folder = join(runDir, name);
     const disk = join(diskDir, `${name}.qcow2`);
@@ -239,7 +238,7 @@ export class QemuDriver implements VmDriver {
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
       const own = inCgroups(groups, confined(command, confinement, uid));
       const process = await this.#spawn(own, start.state);
-      const layers = [disk, ...(start.layers ?? [])];
+      const layers = [disk].concat(start.layers ?? []);
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);
