@@ -178,3 +178,11 @@ test("a client that does not read loses its own socket, and nobody else waits fo
   quick.terminate();
   front.close();
 });
+
+test("a port that is reset, as by a machine that is killed, ends in its close", async () => {
+  const socket = connect(join(folder, "port.sock"));
+  const own = new GuestPort(socket, FIRST_SYNC_WORD);
+  const asked = own.client.ask("rpc.ping", {});
+  socket.emit("error", new Error("read ECONNRESET"));
+  await expect(asked).rejects.toMatchObject({ data: { code: "Disconnected" } });
+});
