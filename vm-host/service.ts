@@ -9,6 +9,7 @@ import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
 import { Images } from "./images.ts";
 import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
+import { CacheSweep } from "./images/sweep.ts";
 import { BASE } from "./images/recipe.ts";
 import { type Run, openRun } from "./janitor.ts";
 import { type MachineRoom, openMachineRoom, qemuVersion } from "./machine-room.ts";
@@ -56,6 +57,7 @@ export class VmService {
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
   readonly #states: VmStates;
+  readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
   #driver: VmDriver | null = null;
@@ -83,6 +85,7 @@ export class VmService {
       onReady: (ground) => void this.#openRoom(ground),
       onChange,
     });
+    this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
     this.#front = createFront({
@@ -139,6 +142,7 @@ export class VmService {
   async stop(): Promise<void> {
     clearInterval(this.#diskCheck);
     this.#keeper.close();
+    this.#sweep.close();
     this.vms.isDraining = true;
     await this.#states.pauseAll(PAUSE_ALL_MS);
     await this.#driver?.close();
@@ -178,6 +182,7 @@ export class VmService {
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
+    void this.#sweep.start(ground);
     this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
     if (this.#config.warm === 0) return;
     const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };

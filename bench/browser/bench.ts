@@ -179,5 +179,6 @@ function besides(atCap: AtCap, footprint: Footprint): [string, string][] {
     ["idle warm slots, PSS MiB each", slots],
     ["pool process with 5 idle slots, RSS MiB", short(footprint.poolIdleMib)],
     ["the same, one in use over /ws", short(footprint.poolInUseMib)],
+    ["its Playwright beside it, PSS MiB each", footprint.playwrightMib.map(short).join(" ")],
   ];
 }

@@ -1,5 +1,5 @@
 import { proportionalMib, residentMib, steady } from "../machine/memory.ts";
-import { find, slotsOf } from "../machine/processes.ts";
+import { find, playwrightsOf, slotsOf } from "../machine/processes.ts";
 import type { Environment } from "../service/program.ts";
 import { Service } from "../service/service.ts";
 import { NAMES, throughGateway } from "./contestants.ts";
@@ -15,6 +15,8 @@ export interface Footprint {
   poolIdleMib: number;
   /** With one session driven over /ws, so that its Playwright is loaded. */
   poolInUseMib: number;
+  /** Of each Playwright, all its processes, with that session. */
+  playwrightMib: number[];
 }
 
 /** A service of its own: one that has served before shows its heap instead. */
@@ -34,8 +36,9 @@ export async function measureFootprint(siteUrl: string, env: Environment): Promi
     const browser = await opened.connect();
     await (await opened.firstPage(browser)).goto(siteUrl);
     const poolInUseMib = await steady(() => residentMib(pool.pid));
+    const playwrightMib = playwrightsOf(pool.pid).map(({ pid }) => proportionalMib(pid));
     await browser.close();
-    return { slotMib, poolIdleMib, poolInUseMib };
+    return { slotMib, poolIdleMib, poolInUseMib, playwrightMib };
   } finally {
     await service.stop();
   }

@@ -58,13 +58,19 @@ const PLAYWRIGHT = "playwright/main.ts";
 
 /** The outermost process of each slot of a pool: its other children are Playwright's. */
 export function slotsOf(poolPid: number, all = processes()): Process[] {
-  return all.filter(
-    ({ pid, parent, isZombie }) =>
-      parent === poolPid &&
-      !isZombie &&
-      !treeOf(pid, all).some(({ command }) => command.includes(PLAYWRIGHT)),
-  );
+  return childrenOf(poolPid, all).filter(({ pid }) => !isPlaywright(pid, all));
 }
+
+/** The outermost process of each Playwright of a pool. */
+export function playwrightsOf(poolPid: number, all = processes()): Process[] {
+  return childrenOf(poolPid, all).filter(({ pid }) => isPlaywright(pid, all));
+}
+
+const childrenOf = (parentPid: number, all: Process[]): Process[] =>
+  all.filter(({ parent, isZombie }) => parent === parentPid && !isZombie);
+
+const isPlaywright = (pid: number, all: Process[]): boolean =>
+  treeOf(pid, all).some(({ command }) => command.includes(PLAYWRIGHT));
 
 /** How many file descriptors a process holds; 0 when it is gone. */
 export function descriptors(pid: number): number {

@@ -8,9 +8,9 @@ import { cpuMs, machinesOf } from "./idle.ts";
 const DEFAULT_N = 10;
 const AT_ONCE = 4;
 const PARKED_MS = 3_000;
-const LITTLE = { name: "40 MB", megabytes: 40, size: { memMb: 512 } };
+const LITTLE = { id: "little", name: "40 MB", megabytes: 40, size: { memMb: 512 } };
 /** 400 MB do not fit beside a system in 512. */
-const MUCH = { name: "400 MB", megabytes: 400, size: { memMb: 1024 } };
+const MUCH = { id: "much", name: "400 MB", megabytes: 400, size: { memMb: 1024 } };
 
 /** Samples by what they are of, in ms. */
 type Found = Record<string, number[]>;
@@ -32,60 +32,65 @@ class Contestant {
     return new Contestant(await VmHost.start({ SVC_VM_SAVE: way }), way);
   }
 
-  async place({ name, megabytes, size }: typeof LITTLE): Promise<void> {
+  async place({ id, megabytes, size }: typeof LITTLE): Promise<void> {
     await this.#host.template(size);
-    await this.#host.place(name, size);
+    await this.#host.place(id, size);
     const hold = `import os, time; x = os.urandom(${megabytes} << 20); open("/run/held", "w"); time.sleep(9999)`;
     const line = `setsid python3 -c '${hold}' >/dev/null 2>&1 & while [ ! -e /run/held ]; do sleep 0.1; done`;
-    await this.#host.exec(name, "sh", ["-c", line]);
+    await this.#host.exec(id, "sh", ["-c", line]);
   }
 
-  end({ name }: typeof LITTLE): Promise<void> {
-    return this.#host.end(name);
+  end({ id }: typeof LITTLE): Promise<void> {
+    return this.#host.end(id);
   }
 
   stop(): Promise<void> {
     return this.#host.stop();
   }
 
+  /** What the host said, for a fault. */
+  get output(): string {
+    return this.#host.program.output.slice(-2_000);
+  }
+
   /** One pause, and the resume to its first command's answer. */
-  async cycle({ name }: typeof LITTLE): Promise<void> {
-    await this.#time(`pause, ${name}`, () => this.#act(name, "pause"));
+  async cycle({ id, name }: typeof LITTLE): Promise<void> {
+    await this.#time(`pause, ${name}`, () => this.#act(id, "pause"));
     await this.#time(`resume to first exec, ${name}`, async () => {
-      await this.#act(name, "resume");
-      await this.#host.exec(name, "/bin/true");
+      await this.#act(id, "resume");
+      await this.#host.exec(id, "/bin/true");
     });
   }
 
   /** One live snapshot, a fork of it to its first command's answer, and four at once. */
-  async forks({ name }: typeof LITTLE): Promise<void> {
+  async forks({ id, name }: typeof LITTLE): Promise<void> {
     this.#count += 1;
     const snapshotId = `snap-${this.#count}`;
-    const bytes = await this.#act(name, "snapshot", { snapshotId });
+    const bytes = await this.#act(id, "snapshot", { snapshotId });
     const { stoppedMs } = SnapshotTaken.parse(JSON.parse(Buffer.from(bytes).toString()));
     this.#keep(`live snapshot, guest stopped, ${name}`, stoppedMs);
     await this.#time(`fork to first exec, ${name}`, () => this.#fork("fork-0", snapshotId));
     await this.#host.end("fork-0");
     const ids = Array.from({ length: AT_ONCE }, (_, at) => `fork-${at}`);
     await this.#time(`${AT_ONCE} forks at once, all, ${name}`, () =>
-      Promise.all(ids.map((id) => this.#fork(id, snapshotId))),
+      Promise.all(ids.map((fork) => this.#fork(fork, snapshotId))),
     );
-    await Promise.all(ids.map((id) => this.#host.end(id)));
+    await Promise.all(ids.map((fork) => this.#host.end(fork)));
     await this.#host.call("DELETE", `/snapshots/${snapshotId}`, snapshotId);
   }
 
   /** From a request to a parked machine to its answer: the first bytes of a file, and a command. */
-  async wakes({ name }: typeof LITTLE): Promise<void> {
-    const file = `/vms/${encodeURIComponent(name)}/files?path=/etc/hostname`;
-    await this.#act(name, "park");
-    await this.#time("wake to a file's bytes", () => this.#host.call("GET", file, name));
-    await this.#act(name, "park");
-    await this.#time("wake to a command's end", () => this.#host.exec(name, "/bin/true"));
+  async wakes({ id }: typeof LITTLE): Promise<void> {
+    const file = `/vms/${id}/files?path=/etc/hostname`;
+    await this.#act(id, "park");
+    await this.#time("wake to a file's bytes", () => this.#host.call("GET", file, id));
+    await this.#act(id, "park");
+    await this.#time("wake to a command's end", () => this.#host.exec(id, "/bin/true"));
   }
 
   /** What the process of a parked machine takes of a processor, in percent. */
-  async parked({ name }: typeof LITTLE): Promise<number> {
-    await this.#act(name, "park");
+  async parked({ id }: typeof LITTLE): Promise<number> {
+    await this.#act(id, "park");
     const [pid = 0] = machinesOf(this.#host.program.pid);
     const before = cpuMs(pid);
     await new Promise((resolve) => setTimeout(resolve, PARKED_MS));
@@ -101,12 +106,7 @@ class Contestant {
   }
 
   #act(id: string, act: string, body = {}): Promise<Uint8Array> {
-    return this.#host.call(
-      "POST",
-      `/vms/${encodeURIComponent(id)}/${act}`,
-      id,
-      JSON.stringify(body),
-    );
+    return this.#host.call("POST", `/vms/${id}/${act}`, id, JSON.stringify(body));
   }
 
   async #time(what: string, work: () => Promise<unknown>): Promise<void> {
@@ -125,6 +125,15 @@ export async function benchVmStates(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`states of machines, n = ${n}`);
   const [ours, whole] = [await Contestant.start("delta"), await Contestant.start("stream")];
+  const rounds = run(report, n, ours, whole);
+  await rounds.catch(() => console.error(ours.output, whole.output));
+  await rounds;
+  for (const one of [ours, whole]) await one.stop();
+  judge(report, { ...ours.found, ...whole.found });
+  report.finish(options.json);
+}
+
+async function run(report: Report, n: number, ours: Contestant, whole: Contestant): Promise<void> {
   for (const load of [LITTLE, MUCH]) {
     for (const one of [ours, whole]) await one.place(load);
     for (let round = 0; round < n; round += 1)
@@ -137,9 +146,6 @@ export async function benchVmStates(options: Options): Promise<void> {
     }
     for (const one of [ours, whole]) await one.end(load);
   }
-  for (const one of [ours, whole]) await one.stop();
-  judge(report, { ...ours.found, ...whole.found });
-  report.finish(options.json);
 }
 
 function judge(report: Report, found: Found): void {

@@ -34,8 +34,23 @@ function groupsOf(pid: number): string[] {
   return own.map(([, kind = "", path = ""]) => join("/sys/fs/cgroup", kind, path));
 }
 
-const runFolders = (): string[] =>
-  readdirSync(tmpdir()).filter((name) => name.startsWith("svcvm-"));
+/** Disks of machines below a cache folder. */
+const disksIn = (cache: string): string[] =>
+  readdirSync(cache, { recursive: true, encoding: "utf8" }).filter(
+    (name) => !/^(images|layers|templates)/.test(name) && name.endsWith(".qcow2"),
+  );
+
+async function kill(rig: Rig): Promise<void> {
+  const pids = machinesOf(rig);
+  await rig.end("SIGKILL");
+  await rig.gateway.stop();
+  const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
+  await expect.poll(alive, { timeout: 5_000 }).toEqual([]);
+}
+
+/** What runs have left in a folder for temporary files that no other test's host has. */
+const runsIn = (place: string): string[] =>
+  readdirSync(place).filter((name) => name.startsWith("svcvm-"));
 const tables = (): string =>
   spawnSync("nft", ["list", "tables"], { encoding: "utf8" }).stdout ?? "";
 
@@ -190,25 +205,57 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
 
   test("a host that is killed takes its machines with it, and the next start leaves nothing", async () => {
     const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
-    const before = new Set(runFolders());
-    const first = await Rig.start({ stateDir });
+    const place = mkdtempSync(join(tmpdir(), "vm-"));
+    chmodSync(place, 0o711);
+    const env = { TMPDIR: place };
+    const first = await Rig.start({ stateDir, env });
     await first.able();
     await first.place("orphan");
     const pids = machinesOf(first);
-    const left = runFolders().filter((name) => !before.has(name));
+    const left = runsIn(place);
     expect([pids.length > 0, left.length]).toEqual([true, 1]);
     const groups = pids.flatMap(groupsOf);
     await first.end("SIGKILL");
     await first.gateway.stop();
     const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
     await expect.poll(alive, { timeout: 5_000 }).toEqual([]);
-    const second = await Rig.start({ stateDir });
+    const second = await Rig.start({ stateDir, env });
     const table = `svc_vm_${(left[0] ?? "").slice("svcvm-".length)}`;
-    expect(runFolders()).not.toContain(left[0]);
+    expect(runsIn(place)).not.toContain(left[0]);
     expect(tables()).not.toContain(table);
     expect(groups.filter((folder) => existsSync(folder))).toEqual([]);
     expect(second.gateway.last?.vms ?? []).toEqual([]);
     await second.stop();
-    expect(runFolders().filter((name) => !before.has(name))).toEqual([]);
+    expect(runsIn(place)).toEqual([]);
+    rmSync(place, { recursive: true });
+  });
+
+  test("a host that is killed while it boots a machine or freezes one leaves nothing after its next start", async () => {
+    const cache = mkdtempSync(join(tmpdir(), "killed-"));
+    const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
+    chmodSync(cache, 0o711);
+    for (const part of ["images", "layers"])
+      symlinkSync(join(cacheDirOf(process.env), part), join(cache, part));
+    const templates = join(cache, "templates");
+    const drafts = () => readdirSync(templates).filter((name) => name.endsWith(".tmp"));
+    const env = { SVC_CACHE_DIR: cache, TMPDIR: cache };
+    const booting = await Rig.start({ stateDir, env });
+    await booting.able();
+    void booting.put("booting").catch(() => null);
+    await expect.poll(() => machinesOf(booting).length, { timeout: 20_000 }).toBe(1);
+    await kill(booting);
+    const freezing = await Rig.start({ stateDir, env });
+    await freezing.able();
+    expect([runsIn(cache).length, disksIn(cache)]).toEqual([1, []]);
+    await freezing.place("first");
+    await expect.poll(drafts, { timeout: 60_000 }).toHaveLength(1);
+    await kill(freezing);
+    expect(drafts()).toHaveLength(1);
+    const last = await Rig.start({ stateDir, env });
+    await last.able();
+    expect([drafts(), disksIn(cache), runsIn(cache).length]).toEqual([[], [], 1]);
+    await last.stop();
+    expect(runsIn(cache)).toEqual([]);
+    rmSync(cache, { recursive: true });
   });
 });

@@ -25,6 +25,8 @@ export class GuestPort {
     const transport = transportOf(socket);
     this.#link = new Link({ transport, word, accept, isGuest: false });
     socket.on("data", (chunk: Buffer) => this.#link.receive(chunk));
+    // What follows is its close.
+    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#link.closed("The machine is gone."));
     this.#link.sync();
   }

@@ -84,9 +84,9 @@ export function commandOf(options: CommandOptions): string[] {
   ].flat();
 }
 
-const kernelOf = ({ image, layer }: MachineSpec): string[] => [
-  ...["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", KERNEL_LINE],
-];
+function kernelOf({ image, layer }: MachineSpec): string[] {
+  return ["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", KERNEL_LINE];
+}
 
 /** By one name wherever it comes from: what one machine saved whole another one loads. */
 function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {

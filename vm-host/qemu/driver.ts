@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Caps, type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
+import { type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import type {
   Accelerator,
@@ -14,6 +14,7 @@ import type {
   Template,
   VmDriver,
 } from "../driver.ts";
+import { capsOf } from "./caps.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
 import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
@@ -22,11 +23,6 @@ import { QemuProcess } from "./process.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
 export const QEMU = "qemu-system-x86_64";
-
-/** What QEMU needs beside the memory of its machine: translated code above all. */
-const OVERHEAD_MB = 768;
-/** Threads: one a processor, and up to 64 that wait for disks. */
-const TASKS = 160;
 
 export interface QemuDriverOptions {
   version: string;
@@ -44,6 +40,13 @@ export interface QemuDriverOptions {
   onTemplate?: (template: Template, name: string, folder: string) => Promise<void>;
   /** A machine has ended: these layers, below its own, are no longer needed by it. */
   onLayers?: (layers: string[]) => Promise<void>;
+}
+
+/** As whom a machine's process runs, within which caps, and the state it reads. */
+interface Terms {
+  uid: number | null;
+  groups: string[];
+  state: string | undefined;
 }
 
 /** How a machine's memory and disk come to be. */
@@ -212,8 +215,7 @@ export class QemuDriver implements VmDriver {
 
   async #start(start: Start): Promise<QemuMachine> {
     const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
-    const { spec, below, memory, template = null } = start;
-    const diskGb = start.diskGb ?? spec.image.sizeGb;
+    const { spec, below, memory, template = null, diskGb = spec.image.sizeGb } = start;
     const name = newName();
     const folder = join(runDir, name);
     const disk = join(diskDir, `${name}.qcow2`);
@@ -237,8 +239,7 @@ export class QemuDriver implements VmDriver {
       const isIncoming = start.state !== undefined;
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
-      const own = inCgroups(groups, confined(command, confinement, uid));
-      const process = await this.#spawn(own, start.state);
+      const process = await this.#spawn(command, { uid, groups, state: start.state });
       const layers = [disk, ...(start.layers ?? [])];
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
       const machine = await QemuMachine.join(made);
@@ -252,11 +253,12 @@ export class QemuDriver implements VmDriver {
     }
   }
 
-  async #spawn(command: string[], state: string | undefined): Promise<QemuProcess> {
+  async #spawn(command: string[], { uid, groups, state }: Terms): Promise<QemuProcess> {
+    const own = inCgroups(groups, confined(command, this.#options.confinement, uid));
     const file = state === undefined ? null : await open(state);
     try {
       if (this.#isClosed) throw new Error("the host stops");
-      const process = new QemuProcess(command, file?.fd);
+      const process = new QemuProcess(own, file?.fd);
       this.#processes.add(process);
       void process.exited.then(() => this.#processes.delete(process));
       return process;
@@ -272,11 +274,6 @@ export class QemuDriver implements VmDriver {
     if (memory?.isShared) await confinement.give(memory.file, uid);
   }
 }
-
-const capsOf = ({ memMb }: MachineSpec): Caps => ({
-  memoryBytes: (memMb + OVERHEAD_MB) * 1024 ** 2,
-  tasks: TASKS,
-});
 
 const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 

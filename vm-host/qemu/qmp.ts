@@ -107,10 +107,11 @@ export async function connectUnix(path: string, gone: AbortSignal): Promise<Sock
 function tryConnect(path: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(path);
-    socket.once("connect", () => {
-      socket.removeAllListeners();
-      resolve(socket);
+    socket.once("connect", () => resolve(socket));
+    // For as long as it lives: a machine that is killed resets it, and an error that nobody hears ends the host.
+    socket.on("error", () => {
+      socket.destroy();
+      resolve(null);
     });
-    socket.once("error", () => resolve(null));
   });
 }

@@ -1,0 +1,91 @@
+import { readFile, readdir, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "@svc/host-kit/log.ts";
+import * as z from "zod";
+import type { Ground } from "./keeper.ts";
+import { imagesIn } from "./store.ts";
+
+const HOUR_MS = 60 * 60_000;
+/** A host says each hour what it uses: what nobody has named for so long nobody uses. */
+const UNUSED_MS = 24 * HOUR_MS;
+const NAME = /^[0-9a-f]{16}$/;
+
+/** Files that name what they need: templates, records of machines at rest, and the images of today. */
+const Note = z.object({
+  image: z.union([z.string(), z.object({ image: z.string() })]),
+  layer: z.string().optional(),
+  agent: z.string().optional(),
+});
+const NOTES = /(^|\/)(template|record)\.json$/;
+
+/**
+ * Removes images and layers that were replaced, once no template, record or host needs them. Other hosts of this machine use
+ * the same folder: what each uses it touches.
+ */
+export class CacheSweep {
+  readonly #cacheDir: string;
+  readonly #log: Log;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(cacheDir: string, log: Log) {
+    this.#cacheDir = cacheDir;
+    this.#log = log;
+  }
+
+  /** Now, and again each hour. */
+  async start(ground: Ground): Promise<void> {
+    this.#timer = setInterval(() => void this.sweep(ground, Date.now()), HOUR_MS).unref();
+    await this.sweep(ground, Date.now());
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async sweep({ image, layer }: Ground, now: number): Promise<void> {
+    const images = imagesIn(this.#cacheDir);
+    const layers = join(this.#cacheDir, "layers");
+    const own = [join(images, image.image), layer.initrd];
+    for (const path of own) await utimes(path, now / 1000, now / 1000).catch(() => null);
+    const needed = new Set([image.image, layer.hash, ...(await this.#named())]);
+    for (const name of await readdir(images).catch(() => []))
+      if (NAME.test(name) && !needed.has(name)) await this.#drop(join(images, name), now);
+    for (const name of await readdir(layers).catch(() => [])) {
+      const isNeeded = name.endsWith(".img") && needed.has(name.slice(0, -".img".length));
+      if (!isNeeded) await this.#drop(join(layers, name), now);
+    }
+  }
+
+  async #drop(path: string, now: number): Promise<void> {
+    const found = await stat(path).catch(() => null);
+    if (!found || now - found.mtimeMs < UNUSED_MS) return;
+    await rm(path, { recursive: true, force: true });
+    this.#log.info({ path }, "an image or layer that nobody needs was removed");
+  }
+
+  /** What is named by what may still be used. */
+  async #named(): Promise<string[]> {
+    const images = imagesIn(this.#cacheDir);
+    const files = (await readdir(images).catch(() => []))
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => join(images, name));
+    for (const room of ["templates", "records"]) {
+      const folder = join(this.#cacheDir, room);
+      const names = await readdir(folder, { recursive: true }).catch(() => []);
+      files.push(...names.filter((name) => NOTES.test(name)).map((name) => join(folder, name)));
+    }
+    return (await Promise.all(files.map(readNote))).flat();
+  }
+}
+
+async function readNote(file: string): Promise<string[]> {
+  try {
+    const { image, layer, agent } = Note.parse(JSON.parse(await readFile(file, "utf8")));
+    return [typeof image === "string" ? image : image.image, layer, agent].filter(
+      (name) => name !== undefined,
+    );
+  } catch {
+    // Not a note, or gone meanwhile.
+    return [];
+  }
+}
