@@ -31,7 +31,6 @@ export class Qmp {
     this.#socket = socket;
     socket.setEncoding("utf8");
     socket.on("data", (text: string) => this.#read(text));
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#end(new Error("QEMU is gone")));
   }
 
@@ -109,6 +108,8 @@ function tryConnect(path: string): Promise<Socket | null> {
     const socket = connect(path);
     socket.once("connect", () => {
       socket.removeAllListeners();
+      // A machine may die while it is written to: that closes its ports, no more.
+      socket.on("error", () => socket.destroy());
       resolve(socket);
     });
     socket.once("error", () => resolve(null));
