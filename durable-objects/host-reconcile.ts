@@ -81,12 +81,22 @@ function isNews(before: StoredHost, beat: AnyHeartbeat, now: number): boolean {
 export const heldBy = (beat: AnyHeartbeat): Report[] =>
   beat.type === "pool" ? beat.slots : beat.vms;
 
+/** What an earlier start of a host shall end: not paused machines, which the later start holds as well. */
+export const endableBy = (beat: AnyHeartbeat): string[] =>
+  heldBy(beat)
+    .filter((report) => !("state" in report) || report.state !== "paused")
+    .map(({ id }) => id);
+
 /** What was placed here and is not here any more: another start of the host, or a newer list without it. */
 export function missing(placed: Placed[], beat: AnyHeartbeat): Placed[] {
   const held = new Set(heldBy(beat).map(({ id }) => id));
-  return placed.filter(
-    (row) => row.boot_id !== beat.bootId || (row.seq < beat.seq && !held.has(row.id)),
-  );
+  // Paused machines outlive their host's process: its next start names them again.
+  const isLasting = beat.type === "vm";
+  return placed.filter((row) => {
+    const isSameStart = row.boot_id === beat.bootId;
+    if (held.has(row.id)) return !isSameStart && !isLasting;
+    return !isSameStart || row.seq < beat.seq;
+  });
 }
 
 /** Whether a heartbeat comes from an earlier start of the host. */

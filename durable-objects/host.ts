@@ -8,6 +8,7 @@ import {
   afterBeat,
   afterDeafness,
   afterSilence,
+  endableBy,
   heldBy,
   type HostDuty,
   isOvertaken,
@@ -50,7 +51,9 @@ export class HostDO extends DurableObject<Env> {
     const host = this.#load();
     if (!host) return { type: "hostAway", seenAt: Date.now() };
     const { seenAt } = host;
-    if (host.retired.includes(bootId)) return { type: "hostLost", seenAt };
+    const isHeld = host.beat.type === "vm" && host.beat.vms.some((vm) => vm.id === id);
+    if (host.retired.includes(bootId))
+      return isHeld ? { type: "done" } : { type: "hostLost", seenAt };
     const row: Placed = { id, boot_id: bootId, seq, reported: null };
     if (host.beat.bootId === bootId && missing([row], host.beat).length > 0) {
       return { type: "hostLost", seenAt };
@@ -103,15 +106,17 @@ export class HostDO extends DurableObject<Env> {
   async #take(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
     const before = this.#load();
     const pollMs = LIMITS.heartbeatMs;
-    // An earlier start of this host is still running somewhere: nothing it holds is anybody's.
-    if (before && isRetired(before, beat)) return { end: heldBy(beat).map(({ id }) => id), pollMs };
+    // An earlier start of this host is still running somewhere: nothing that runs there is anybody's.
+    if (before && isRetired(before, beat)) return { end: endableBy(beat), pollMs };
     if (before && isOvertaken(before, beat)) return { end: [], pollMs };
     const host = afterBeat(hostId, beat, before, Date.now());
     this.#save(host);
     await this.#settle();
     const placed = this.#placed();
     await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
-    return { end: await this.#reconcileAll(hostId, beat, placed), pollMs };
+    const { bootId, url } = beat;
+    const source = { hostId, bootId, url, heardAt: before?.seenAt ?? host.seenAt };
+    return { end: await this.#reconcileAll(source, beat, placed), pollMs };
   }
 
   #load(): StoredHost | null {
@@ -160,8 +165,7 @@ export class HostDO extends DurableObject<Env> {
     this.#save({ ...host, registeredAt, owed: host.owed.filter((other) => other !== duty) });
   }
 
-  async #reconcileAll(hostId: string, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
-    const source = { hostId, bootId: beat.bootId };
+  async #reconcileAll(source: Heard, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
     const known = new Map(placed.map((row) => [row.id, row]));
     const answers = await Promise.allSettled(
       heldBy(beat).map((report) => this.#reconcile(source, report, known.get(report.id), beat.seq)),
@@ -173,14 +177,14 @@ export class HostDO extends DurableObject<Env> {
   }
 
   async #reconcile(
-    source: HostSource,
+    source: Heard,
     report: Report,
     row: Placed | undefined,
     seq: number,
   ): Promise<string | null> {
     const reported = signatureOf(report);
     if (row?.boot_id === source.bootId && row.reported === reported) return null;
-    const answer = await this.#tellReport(source, report);
+    const answer = await this.#tellReport(source, report, seq);
     if (answer === "wait") return null;
     if (answer === "end") {
       this.forget(report.id);
@@ -191,9 +195,9 @@ export class HostDO extends DurableObject<Env> {
     return null;
   }
 
-  #tellReport(source: HostSource, report: Report): Promise<"keep" | "wait" | "end"> {
+  #tellReport(source: Heard, report: Report, seq: number): Promise<"keep" | "wait" | "end"> {
     if ("sockets" in report) return this.env.SESSIONS.getByName(report.id).report(source, report);
-    return this.env.SANDBOXES.getByName(report.id).report(source, report);
+    return this.env.SANDBOXES.getByName(report.id).report({ ...source, seq }, report);
   }
 
   async #tellLost(host: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
@@ -216,6 +220,12 @@ export class HostDO extends DurableObject<Env> {
     if (beat.type === "pool") await SESSIONS.getByName(row.id).hostChanged(source, news);
     else await SANDBOXES.getByName(row.id).hostChanged(source, news);
   }
+}
+
+/** Which start of which host speaks, where it is reached, and when the host was heard before. */
+export interface Heard extends HostSource {
+  url: string;
+  heardAt: number;
 }
 
 /** What a session hears of its host, and when the host was last heard. */

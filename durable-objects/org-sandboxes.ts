@@ -67,12 +67,8 @@ export class OrgSandboxes {
   /** Takes one of `cap` places. Paused ones, and those that are being released, hold none. */
   reserve({ view, cap, lapsesAt }: SandboxClaim): Reserved {
     this.#sweep(Date.now());
-    const live = this.#sql
-      .exec<{ id: string }>("SELECT id FROM sandboxes WHERE state IN ('starting', 'running')")
-      .toArray();
-    if (live.length >= cap) {
-      return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map(({ id }) => id) };
-    }
+    const refused = this.#refusal(cap, view.id);
+    if (refused) return refused;
     this.#sql.exec(
       `INSERT INTO sandboxes (id, kind, state, metadata, template, created_at, expires_at, cpu, mem_mb,
        disk_gb, lapses_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -89,6 +85,22 @@ export class OrgSandboxes {
       lapsesAt,
     );
     return { reserved: true };
+  }
+
+  /** Takes one of `cap` places again, for a paused one that is to run. */
+  resume(id: string, cap: number): Reserved {
+    const refused = this.#refusal(cap, id);
+    if (refused) return refused;
+    this.#sql.exec("UPDATE sandboxes SET state = 'running' WHERE id = ? AND state = 'paused'", id);
+    return { reserved: true };
+  }
+
+  /** Who holds the places when all of them are held by others. */
+  #refusal(cap: number, id: string): Reserved | null {
+    const sql = "SELECT id FROM sandboxes WHERE state IN ('starting', 'running') AND id <> ?";
+    const live = this.#sql.exec<{ id: string }>(sql, id).toArray();
+    if (live.length < cap) return null;
+    return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map((row) => row.id) };
   }
 
   /** Writes how it stands: false when the claim has lapsed, or it is gone already. */

@@ -170,6 +170,10 @@ export class OrgDO extends DurableObject<Env> {
     return this.#sandboxes.reserve(claim);
   }
 
+  resumeSandbox(id: string, cap: number): Reserved {
+    return this.#sandboxes.resume(id, cap);
+  }
+
   /** Writes how a sandbox stands; false when its claim has lapsed, or it is gone already. */
   noteSandbox(view: SandboxView): boolean {
     return this.#sandboxes.note(view);

@@ -70,7 +70,8 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
   const { id, org, template, metadata, createdAt, acquireMs, body } = order;
   const { kind, cpu, memMb, diskGb } = body;
   const giveUpAt = createdAt + acquireMs + LIMITS.hostAnswerMs + LIMITS.unconfirmedSlackMs;
-  const facts = { id, org, kind, template, metadata, createdAt, cpu, memMb, diskGb };
+  const { autoResume } = order.lifecycle;
+  const facts = { id, org, kind, template, metadata, createdAt, cpu, memMb, diskGb, autoResume };
   const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
   return { ...facts, state, place: null, owed: [], retryAt: null, listedExpiresAt: giveUpAt };
 }

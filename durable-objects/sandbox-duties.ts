@@ -2,14 +2,15 @@ import { previewLabel } from "@svc/contract/vm/preview.ts";
 import { forgetPreview } from "../control-plane/previews.ts";
 import { writeSegment } from "../control-plane/usage.ts";
 import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
-import type { Duty, SandboxEvent } from "./states/sandbox.ts";
+import type { SandboxEvent } from "./states/sandbox.ts";
+import type { Duty } from "./states/sandbox-duties.ts";
 import { endVm } from "./vm-client.ts";
 
 /** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
 export async function perform(
   env: Env,
   sandbox: StoredSandbox,
-  duty: Duty,
+  duty: Exclude<Duty, "pause">,
 ): Promise<SandboxEvent | null> {
   switch (duty) {
     case "index":
@@ -50,7 +51,7 @@ async function settleHost(env: Env, sandbox: StoredSandbox): Promise<SandboxEven
   const { id, place, state } = sandbox;
   if (!place) return null;
   const host = env.HOSTS.getByName(place.hostId);
-  if (state.status === "running") {
+  if (state.status === "running" || state.status === "paused") {
     const verdict = await host.place(id, place.bootId, place.seq);
     return verdict.type === "done" ? null : verdict;
   }

@@ -1,6 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { StoredSandbox } from "./sandbox-view.ts";
-import { duties, type Duty, type SandboxEvent, step, timers } from "./states/sandbox.ts";
+import { type SandboxEvent, step, timers } from "./states/sandbox.ts";
+import { duties, type Duty } from "./states/sandbox-duties.ts";
 
 const KEY = "sandbox";
 const retryMs = 5000;
@@ -35,7 +36,11 @@ export class SandboxStore {
     const before = this.load();
     if (!before) return null;
     const state = step(before.state, event, now);
-    if (state === before.state) return { sandbox: before, fresh: [] };
+    if (state === before.state) {
+      const sandbox = { ...before, ...facts };
+      if (Object.keys(facts).length > 0) this.save(sandbox);
+      return { sandbox, fresh: [] };
+    }
     const expiresAt = state.status === "running" ? state.expiresAt : before.listedExpiresAt;
     const isListed = Math.abs(expiresAt - before.listedExpiresAt) < LIMITS.listedExpiryMs;
     const isNew = before.state.status === "starting" && state.status === "running";
@@ -63,9 +68,12 @@ export class SandboxStore {
   }
 
   /** Notes that duties failed: the alarm tries them again. */
-  retryLater(now: number): void {
+  retryLater(now: number, duty: Duty): void {
     const sandbox = this.load();
-    if (sandbox) this.save({ ...sandbox, retryAt: now + retryMs });
+    // A try stops the guest for a moment: not every few seconds.
+    const isPauseAlone = duty === "pause" && sandbox?.owed.every((other) => other === "pause");
+    const later = now + (isPauseAlone ? LIMITS.pauseRetryMs : retryMs);
+    if (sandbox) this.save({ ...sandbox, retryAt: later });
   }
 
   /** Sees to it that the alarm rings for the next thing that happens by itself. It may ring before. */

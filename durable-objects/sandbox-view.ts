@@ -1,7 +1,8 @@
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
 import type { Place } from "./placement.ts";
-import type { Duty, SandboxState as State } from "./states/sandbox.ts";
+import type { SandboxState as State } from "./states/sandbox.ts";
+import type { Duty } from "./states/sandbox-duties.ts";
 
 /** What GET /sandboxes/:id and the list are made of. Times are ms since the epoch. */
 export interface SandboxView {
@@ -32,6 +33,8 @@ export interface SandboxFacts {
   cpu: number;
   memMb: number;
   diskGb: number;
+  /** Whether what needs a running machine resumes a paused one. */
+  autoResume: boolean;
 }
 
 /** Everything a SandboxDO keeps. */
@@ -46,6 +49,10 @@ export interface StoredSandbox extends SandboxFacts {
   /** Ports that everyone may see; absent while none was ever minted. */
   publicPorts?: number[];
 }
+
+/** Whether its machine can be asked for something now. */
+export const isInReach = ({ state }: StoredSandbox): boolean =>
+  state.status === "running" && state.awaySince === null;
 
 /** Whether nothing of it can be used any more. */
 export function isOver({ state: { status } }: StoredSandbox): boolean {
@@ -64,6 +71,8 @@ export function viewOf({ state, ...facts }: SandboxFacts & { state: State }): Sa
       return { ...alive, state: "starting", expiresAt: state.giveUpAt };
     case "running":
       return { ...alive, state: "running", expiresAt: state.expiresAt };
+    case "paused":
+      return { ...alive, state: "paused", expiresAt: state.expiresAt };
     case "releasing":
     case "gone": {
       const { status, reason: closeReason, endedAt: goneAt, expiresAt } = state;

@@ -9,13 +9,30 @@ import { atMost } from "./deadline.ts";
 import type { HostNews } from "./host.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
+import { Lane, MachineCalls } from "./sandbox-calls.ts";
 import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sandbox-create.ts";
 import { perform } from "./sandbox-duties.ts";
+import {
+  type Admission,
+  type Asleep,
+  asleepOrNotRunning,
+  type Change,
+  notRunning,
+  noSandbox,
+  pause,
+  resume,
+  unreachable,
+} from "./sandbox-sleep.ts";
+import { type Beat, isAt, meaningOf } from "./sandbox-reports.ts";
 import { SandboxStore } from "./sandbox-store.ts";
-import { isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
+import { isInReach, isOver, type SandboxView, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
-import type { Duty, SandboxEvent } from "./states/sandbox.ts";
-import { endVm, execInVm, type HostAnswer, metricsOfVm } from "./vm-client.ts";
+import type { SandboxEvent } from "./states/sandbox.ts";
+import { type Duty, wantsPause } from "./states/sandbox-duties.ts";
+import { endVm, execInVm, metricsOfVm } from "./vm-client.ts";
+
+/** On a 409: the sandbox is paused and wants to be resumed by whatever needs it. */
+export const ASLEEP = "svc-asleep";
 
 /** Where a machine is, and whose. */
 export interface Located {
@@ -28,8 +45,9 @@ export class SandboxDO extends DurableObject<Env> {
   readonly #store = new SandboxStore(this.ctx.storage);
   /** Duties being done now, so that none is done twice at once. */
   readonly #work = new Map<string, Promise<void>>();
-  /** Calls to the machine that are under way: cut when it is known to be out of reach. */
-  readonly #calls = new Set<AbortController>();
+  readonly #calls = new MachineCalls();
+  /** Pauses and resumes go one after the other: a resume waits for the pause before it. */
+  readonly #lane = new Lane();
 
   async create(order: CreateSandboxOrder): Promise<SandboxMade | Refusal> {
     const { idleMs, lifecycle } = order;
@@ -66,39 +84,75 @@ export class SandboxDO extends DurableObject<Env> {
   setIdle(idleMs: number): { expiresAt: number } | null {
     const sandbox = this.#apply({ type: "idleSet", idleMs });
     if (sandbox?.state.status === "starting") return { expiresAt: Date.now() + idleMs };
-    if (sandbox?.state.status !== "running") return null;
-    return { expiresAt: sandbox.state.expiresAt };
+    const view = sandbox && viewOf(sandbox);
+    return view && view.goneAt === null ? { expiresAt: view.expiresAt } : null;
+  }
+
+  /** Saves RAM and disk and frees its place; of one that is paused it is that. */
+  pause(): Promise<{ paused: true } | Refusal> {
+    return this.#lane.run(async () => {
+      const sandbox = this.#apply({ type: "tick" });
+      if (sandbox?.state.status !== "paused") {
+        const change = await pause(this.env, sandbox);
+        const refused = await this.#change(change);
+        if (refused) return refused;
+      }
+      return { paused: true };
+    });
+  }
+
+  /** Lets it run on, when it is paused and its org has a place for it. */
+  resume(admission: Admission): Promise<{ resumed: true } | Refusal> {
+    return this.#lane.run(async () => {
+      const change = await resume(this.env, this.#apply({ type: "tick" }), admission);
+      const refused = await this.#change(change);
+      // The place that it took is free again.
+      if (refused) await this.#do("index");
+      return refused ?? { resumed: true };
+    });
   }
 
   /** Runs a command to its end. A Response, so that long output needs no second copy on its way. */
   override async fetch(request: Request): Promise<Response> {
     const answer = await this.exec(await request.json<Exec>());
-    return "refused" in answer ? errorResponse(answer.refused) : Response.json(answer.result);
+    if ("result" in answer) return Response.json(answer.result);
+    const response = errorResponse(answer.refused);
+    const sandbox = this.#store.load();
+    if (sandbox?.state.status === "paused" && sandbox.autoResume) response.headers.set(ASLEEP, "1");
+    return response;
   }
 
   async exec(body: Exec): Promise<{ result: ExecResult } | Refusal> {
+    // What comes while it is being paused finds it paused.
+    await this.#lane.settled();
     const sandbox = this.#use();
     const refused = notRunning(sandbox);
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     const { url } = sandbox.place;
-    const answer = await this.#call(sandbox, body.timeoutMs, (signal) =>
-      execInVm(this.env, url, sandbox, body, signal),
+    const { state } = sandbox;
+    const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
+    const answer = await this.#calls.run(
+      { idleMs, budgetMs: body.timeoutMs },
+      () => this.#use(),
+      (signal) => execInVm(this.env, url, sandbox, body, signal),
     );
     if (answer.type === "ok") return { result: answer.value };
     if (answer.type === "missing") return refusal("NotRunning", "The machine has ended.");
-    return unreachable();
+    const after = this.#store.load();
+    return after?.state.status === "paused" ? (notRunning(after) ?? unreachable()) : unreachable();
   }
 
   /** Where its machine is, for a request that the Worker itself takes there. It counts as use. */
-  locate(): Located | Refusal {
+  async locate(): Promise<Located | Refusal | Asleep> {
+    await this.#lane.settled();
     const sandbox = this.#used();
-    const refused = notRunning(sandbox);
+    const refused = asleepOrNotRunning(sandbox);
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     return { url: sandbox.place.url, org: sandbox.org };
   }
 
   /** The same for a preview. One that is refused is no use of the sandbox, and learns nothing of it. */
-  visit(port: number, hasToken: boolean): Located | Refusal {
+  async visit(port: number, hasToken: boolean): Promise<Located | Refusal | Asleep> {
     const sandbox = this.#apply({ type: "tick" });
     if (!sandbox || isOver(sandbox)) return noSandbox();
     if (hasToken || sandbox.publicPorts?.includes(port)) return this.locate();
@@ -133,17 +187,15 @@ export class SandboxDO extends DurableObject<Env> {
     return answer.type === "failed" ? unreachable() : noSandbox();
   }
 
-  /** What its host says of the machine. `end`: it must not hold it; `wait`: it is being created. */
-  report(source: HostSource, vm: VmReport): "keep" | "wait" | "end" {
+  /** What its host says of the machine. `end`: it must not hold it; `wait`: ask again with the next heartbeat. */
+  report(beat: Beat, vm: VmReport): "keep" | "wait" | "end" {
     const sandbox = this.#apply({ type: "tick" });
-    if (sandbox?.state.status === "starting") return "wait";
-    if (sandbox?.state.status !== "running" || !isAt(sandbox, source)) return "end";
-    // A host that reports a machine is back, whoever else has noticed.
-    this.#apply({ type: "hostBack" });
-    const after = vm.ended
-      ? this.#apply({ type: "hostEnded" })
-      : this.#apply({ type: "activity", at: vm.lastActivityAt });
-    return after?.state.status === "running" ? "keep" : "end";
+    const meaning = meaningOf(sandbox, beat, vm);
+    if (meaning === "end") return "end";
+    if (meaning === "wait" || this.#lane.isBusy) return "wait";
+    for (const event of meaning.events) this.#apply(event, meaning.facts);
+    const status = this.#store.load()?.state.status;
+    return status === "running" || status === "paused" ? "keep" : "end";
   }
 
   /** Its host fell silent, came back, or came back without it. */
@@ -158,31 +210,24 @@ export class SandboxDO extends DurableObject<Env> {
     await this.#tidy();
   }
 
-  /** Asks the machine for something that may take long, and keeps it in use meanwhile. */
-  async #call<T>(
-    { state }: StoredSandbox,
-    budgetMs: number | undefined,
-    work: (signal: AbortSignal) => Promise<HostAnswer<T>>,
-  ): Promise<HostAnswer<T>> {
-    const call = new AbortController();
-    this.#calls.add(call);
-    const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
-    const pulse = setInterval(() => this.#use(), Math.min(idleMs / 2, LIMITS.heartbeatMs));
-    const overdue =
-      budgetMs === undefined
-        ? undefined
-        : setTimeout(
-            () => call.abort(),
-            Math.min(budgetMs + LIMITS.backgroundReleaseMs, 2 ** 31 - 1),
-          );
-    try {
-      return await work(call.signal);
-    } finally {
-      clearInterval(pulse);
-      clearTimeout(overdue);
-      this.#calls.delete(call);
-      this.#use();
-    }
+  /** Applies a change that the host has made, and has the org's list know it; or says why there is none. */
+  async #change(change: Change): Promise<Refusal | null> {
+    if ("refused" in change) return change;
+    this.#apply(change.event, change.facts);
+    await atMost(LIMITS.objectCallMs, this.#do("index")).catch(() => undefined);
+    return null;
+  }
+
+  /** Pauses it because its idle window is over, unless it was used meanwhile. */
+  #pauseIdle(): Promise<void> {
+    return this.#lane.run(async () => {
+      const sandbox = this.#apply({ type: "tick" });
+      if (!sandbox || !wantsPause(sandbox.state)) return;
+      const refused = await this.#change(await pause(this.env, sandbox));
+      // A host that cannot will not learn it: the machine is kept for a while.
+      if (refused && refused.refused.code !== "HostCapabilityMissing")
+        throw new Error(refused.refused.message);
+    });
   }
 
   #use(): StoredSandbox | null {
@@ -210,7 +255,7 @@ export class SandboxDO extends DurableObject<Env> {
     const { sandbox, fresh } = applied;
     this.ctx.waitUntil(this.#store.arm());
     for (const duty of fresh) this.ctx.waitUntil(this.#do(duty));
-    if (!isInReach(sandbox)) for (const call of this.#calls) call.abort();
+    if (!isInReach(sandbox)) this.#calls.cut();
     return sandbox;
   }
 
@@ -230,13 +275,14 @@ export class SandboxDO extends DurableObject<Env> {
 
   async #attempt(sandbox: StoredSandbox, duty: Duty): Promise<void> {
     try {
-      const outcome = await perform(this.env, sandbox, duty);
+      const outcome =
+        duty === "pause" ? await this.#pauseIdle() : await perform(this.env, sandbox, duty);
       if (duty !== "machine") this.#store.done(duty, sandbox);
       if (outcome) this.#apply(outcome);
     } catch (error) {
       const entry = { level: "error", event: "duty_failed", duty, error: String(error) };
       console.error(JSON.stringify(entry));
-      if (duty !== "machine") this.#store.retryLater(Date.now());
+      if (duty !== "machine") this.#store.retryLater(Date.now(), duty);
     }
     await this.#tidy();
   }
@@ -248,31 +294,5 @@ export class SandboxDO extends DurableObject<Env> {
   async #tidy(): Promise<void> {
     if (this.#store.isDue(Date.now())) await this.#store.erase();
     else await this.#store.arm();
-  }
-}
-
-const isAt = ({ place }: StoredSandbox, { hostId, bootId }: HostSource): boolean =>
-  place?.hostId === hostId && place.bootId === bootId;
-
-const isInReach = ({ state }: StoredSandbox): boolean =>
-  state.status === "running" && state.awaySince === null;
-
-const noSandbox = (): Refusal => refusal("NotFound", "There is no such sandbox.");
-
-const unreachable = (): Refusal =>
-  refusal("HostUnreachable", "The machine cannot be reached. Try again.");
-
-/** Why nothing can be run in it; null when something can. */
-function notRunning(sandbox: StoredSandbox | null): Refusal | null {
-  switch (sandbox?.state.status) {
-    case undefined:
-    case "releasing":
-    case "gone":
-    case "failed":
-      return noSandbox();
-    case "running":
-      return sandbox.state.awaySince === null ? null : unreachable();
-    case "starting":
-      return refusal("NotRunning", "The sandbox is still starting.");
   }
 }

@@ -1,6 +1,7 @@
 import { LIMITS } from "../limits.ts";
 import { FileUploaded, SignedFileUrl } from "../vm/files.ts";
 import type { Operation } from "./operation.ts";
+import { RESUME_REFUSALS } from "./sandboxes.ts";
 
 const mint = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
 const path = "Absolute path in the guest, at most 4,096 characters, without a .. segment.";
@@ -22,6 +23,7 @@ const upload = {
     "GuestRefused",
     "NotFound",
     "NotRunning",
+    ...RESUME_REFUSALS,
     "HostUnreachable",
     "ObjectUnavailable",
   ],
@@ -55,7 +57,14 @@ export const FILES = {
     bodyBytes: LIMITS.vmRequestBodyBytes,
     query: { token: { isRequired: true, description: token } },
     success: { status: 200, body: null },
-    errors: ["InvalidFileToken", "NotFound", "NotRunning", "HostUnreachable", "ObjectUnavailable"],
+    errors: [
+      "InvalidFileToken",
+      "NotFound",
+      "NotRunning",
+      ...RESUME_REFUSALS,
+      "HostUnreachable",
+      "ObjectUnavailable",
+    ],
   },
   uploadFile: {
     ...upload,

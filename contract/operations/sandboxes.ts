@@ -6,11 +6,24 @@ import {
   Deleted,
   SandboxCreated,
   SandboxList,
+  SandboxPaused,
   SandboxRecord,
+  SandboxResumed,
   SetTimeout,
   TimeoutSet,
 } from "../vm/sandbox.ts";
 import type { Operation } from "./operation.ts";
+
+/** What a resume may be refused for; so may whatever resumes by itself (`autoResume`). */
+export const RESUME_REFUSALS = [
+  "NotEntitled",
+  "InsufficientCredit",
+  "ConcurrencyLimitExceeded",
+  "SnapshotNotRestorable",
+  "InsufficientCapacity",
+  "NoCapacity",
+  "HostRejected",
+] as const;
 
 const common = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
 
@@ -78,6 +91,29 @@ export const SANDBOXES = {
     success: { status: 200, body: TimeoutSet },
     errors: ["NotFound", "ObjectUnavailable"],
   },
+  pauseSandbox: {
+    ...common,
+    method: "POST",
+    path: "/sandboxes/:id/pause",
+    summary: "Save RAM and disk of a sandbox and free its place. Repeating it is fine.",
+    success: { status: 200, body: SandboxPaused },
+    errors: [
+      "NotFound",
+      "NotRunning",
+      "HostCapabilityMissing",
+      "HostRejected",
+      "HostUnreachable",
+      "ObjectUnavailable",
+    ],
+  },
+  resumeSandbox: {
+    ...common,
+    method: "POST",
+    path: "/sandboxes/:id/resume",
+    summary: "Let a paused sandbox run on.",
+    success: { status: 200, body: SandboxResumed },
+    errors: ["NotFound", "NotPaused", ...RESUME_REFUSALS, "ObjectUnavailable"],
+  },
   execInSandbox: {
     ...common,
     method: "POST",
@@ -90,6 +126,7 @@ export const SANDBOXES = {
       "ValidationError",
       "NotFound",
       "NotRunning",
+      ...RESUME_REFUSALS,
       "HostUnreachable",
       "ObjectUnavailable",
     ],

@@ -68,3 +68,11 @@ export type TimeoutSet = z.infer<typeof TimeoutSet>;
 /** 200 of DELETE /sandboxes/:id. */
 export const Deleted = z.object({ ok: z.literal(true) });
 export type Deleted = z.infer<typeof Deleted>;
+
+/** 200 of POST /sandboxes/:id/pause. */
+export const SandboxPaused = z.object({ state: z.literal("paused") });
+export type SandboxPaused = z.infer<typeof SandboxPaused>;
+
+/** 200 of POST /sandboxes/:id/resume. */
+export const SandboxResumed = z.object({ state: z.literal("running"), controlUrl: z.string() });
+export type SandboxResumed = z.infer<typeof SandboxResumed>;

@@ -5,7 +5,6 @@ import {
   type Bill,
   closeSpan,
   dropWritten,
-  hasNews,
   isBilling,
   NO_BILL,
   openSpan,
@@ -25,6 +24,15 @@ export interface Running {
   onTimeout: OnTimeout;
   /** When its host was last heard, while that is away; null while it is registered. */
   awaySince: number | null;
+  bill: Bill;
+}
+/** Saved with RAM and disk on its host; it holds no place and costs nothing. */
+export interface Paused {
+  status: "paused";
+  idleMs: number;
+  /** When its idle window ended, or would have. */
+  expiresAt: number;
+  onTimeout: OnTimeout;
   bill: Bill;
 }
 /** It is over; its host has not confirmed yet that the machine is gone. */
@@ -47,7 +55,7 @@ export interface Failed {
   status: "failed";
   bill: Bill;
 }
-export type SandboxState = Starting | Running | Releasing | Gone | Failed;
+export type SandboxState = Starting | Running | Paused | Releasing | Gone | Failed;
 
 export type SandboxEvent =
   | { type: "placed"; idleMs: number; onTimeout: OnTimeout }
@@ -56,6 +64,9 @@ export type SandboxEvent =
   | { type: "activity"; at: number }
   | { type: "idleSet"; idleMs: number }
   | { type: "delete" }
+  /** The host has saved it, at `at`. */
+  | { type: "paused"; at: number }
+  | { type: "resumed" }
   /** The host has ended the machine. */
   | { type: "hostFreed" }
   /** The machine ended by itself. */
@@ -70,7 +81,7 @@ export type SandboxEvent =
 export type SandboxTimers = Partial<Record<"giveUp" | "window" | "idle" | "forced", number>>;
 
 /**
- * How long a machine is kept beyond its idle window. No host can pause yet: what should be paused runs
+ * How long a machine is kept beyond its idle window. One that should be paused on a host that cannot runs
  * on, not billed, for a day, because ending it would lose the customer's work.
  */
 const KEPT_MS: Record<OnTimeout, number> = { kill: 0, pause: LIMITS.unpausableKeptMs };
@@ -85,6 +96,7 @@ export function timers(state: SandboxState): SandboxTimers {
     }
     case "releasing":
       return { forced: state.endedAt + LIMITS.backgroundReleaseMs };
+    case "paused":
     case "gone":
     case "failed":
       return {};
@@ -100,6 +112,8 @@ export function step(state: SandboxState, event: SandboxEvent, now: number): San
       return fromStarting(current, event, now);
     case "running":
       return fromRunning(current, event, now);
+    case "paused":
+      return fromPaused(current, event, now);
     case "releasing":
       return fromReleasing(current, event);
     case "gone":
@@ -128,6 +142,7 @@ function rung(state: SandboxState, at: number): SandboxState {
     }
     case "releasing":
       return gone(state, at);
+    case "paused":
     case "gone":
     case "failed":
       return state;
@@ -156,6 +171,8 @@ function fromStarting(state: Starting, event: SandboxEvent, now: number): Sandbo
     }
     case "activity":
     case "idleSet":
+    case "paused":
+    case "resumed":
     case "hostFreed":
     case "hostEnded":
     case "hostAway":
@@ -183,11 +200,45 @@ function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxS
       const awaySince = state.awaySince ?? event.seenAt;
       return { ...state, awaySince, bill: closeSpan(state.bill, awaySince) };
     }
+    case "paused": {
+      const { idleMs, expiresAt, onTimeout, awaySince } = state;
+      const bill = closeSpan(state.bill, Math.min(event.at, awaySince ?? event.at));
+      return { status: "paused", idleMs, expiresAt, onTimeout, bill };
+    }
     case "hostBack":
       return state.awaySince === null ? state : billing({ ...state, awaySince: null }, now);
     case "placed":
     case "createFailed":
+    case "resumed":
     case "hostFreed":
+    case "billed":
+    case "tick":
+      return state;
+  }
+}
+
+function fromPaused(state: Paused, event: SandboxEvent, now: number): SandboxState {
+  switch (event.type) {
+    case "resumed": {
+      const { idleMs, onTimeout } = state;
+      const bill = openSpan(state.bill, now);
+      const expiresAt = now + idleMs;
+      return { status: "running", idleMs, expiresAt, onTimeout, awaySince: null, bill };
+    }
+    case "idleSet":
+      return { ...state, idleMs: event.idleMs, expiresAt: now + event.idleMs };
+    case "delete":
+      return over(state, "deleted", now);
+    case "hostLost":
+      return gone(over(state, "host_lost", now), now);
+    case "placed":
+    case "createFailed":
+    case "activity":
+    case "paused":
+    case "hostFreed":
+    case "hostEnded":
+    case "hostAway":
+    case "hostBack":
     case "billed":
     case "tick":
       return state;
@@ -212,8 +263,9 @@ function billing(state: Running, now: number): Running {
 }
 
 /** A machine on a host that is away is not billed past the last heartbeat. */
-function over(state: Running, reason: GoneReason, endedAt: number): Releasing {
-  const { expiresAt, awaySince } = state;
+function over(state: Running | Paused, reason: GoneReason, endedAt: number): Releasing {
+  const { expiresAt } = state;
+  const awaySince = state.status === "running" ? state.awaySince : null;
   const bill = closeSpan(state.bill, Math.min(endedAt, awaySince ?? endedAt));
   return { status: "releasing", reason, endedAt, expiresAt, bill };
 }
@@ -226,22 +278,3 @@ function billed(state: SandboxState, written: readonly Span[]): SandboxState {
   const bill = dropWritten(state.bill, written);
   return bill === state.bill ? state : { ...state, bill };
 }
-
-/** What a change obliges the object to do. All but `machine` are repeated until done. */
-export type Duty = "index" | "usage" | "host" | "machine";
-
-/** The duties of going from one state to another. */
-export function duties(before: SandboxState, after: SandboxState): Duty[] {
-  const usage: Duty[] = hasNews(before.bill, after.bill) ? ["usage"] : [];
-  if (before.status === after.status) return usage;
-  return [...DUTIES[after.status], ...usage];
-}
-
-/** What arriving in a state obliges to. Running is in the index before it is answered. */
-const DUTIES: Record<SandboxState["status"], Duty[]> = {
-  starting: [],
-  running: ["host"],
-  releasing: ["index", "machine"],
-  gone: ["index", "host"],
-  failed: ["index"],
-};

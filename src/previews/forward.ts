@@ -24,7 +24,10 @@ export async function forward(
   headers.set("authorization", `Bearer ${await hostBearer(env, to)}`);
   const isUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
   if (isUpgrade) headers.set("upgrade", "websocket");
-  const init = { method: request.method, headers, body: request.body, redirect: "manual" } as const;
+  const { method } = request;
+  // The runtime sends no body with these, and takes offence at an empty one.
+  const body = method === "GET" || method === "HEAD" ? null : request.body;
+  const init = { method, headers, body, redirect: "manual" } as const;
   const answer = await fetch(targetOf(request, to), { ...init, cache: "no-store" }).catch(() => {
     throw unreachable();
   });

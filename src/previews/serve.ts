@@ -3,7 +3,7 @@ import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
 import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
 import { previewDomain } from "../env.ts";
-import { reach } from "../objects.ts";
+import { askAwake } from "../routes/sandboxes/wake.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
@@ -21,10 +21,10 @@ const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/
 export async function servePreview(request: Request, env: Env): Promise<Response> {
   const startedAt = Date.now();
   const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
+  // Whatever its status: it is the guest's.
+  const entry = { level: "info", event: "preview", method: request.method };
   const { status } = response;
-  const level = status === 500 ? "error" : "info";
-  const ms = Date.now() - startedAt;
-  console.log(JSON.stringify({ level, event: "preview", method: request.method, status, ms }));
+  console.log(JSON.stringify({ ...entry, status, ms: Date.now() - startedAt }));
   return response;
 }
 
@@ -44,7 +44,9 @@ async function answer(request: Request, env: Env): Promise<Response> {
   const claims = shown && (await claimsFor(env, shown, host));
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
-  const place = await reach(() => env.SANDBOXES.getByName(id).visit(host.port, claims !== null));
+  const place = await askAwake(env, id, async (sandbox) =>
+    sandbox.visit(host.port, claims !== null),
+  );
   if (isRefusal(place)) {
     const { code, message, context } = place.refused;
     throw new ApiError(code, message, context);

@@ -1,10 +1,11 @@
-import { ERRORS, isRefusal } from "@svc/contract/errors.ts";
+import { ERRORS, isApiError, isRefusal } from "@svc/contract/errors.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
 import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
 import { refuse, relay } from "../../durable-objects/relay.ts";
 import type { SandboxDO } from "../../durable-objects/sandbox.ts";
 import type { AppContext, AppEnv } from "../context.ts";
+import { askAwake } from "../routes/sandboxes/wake.ts";
 
 /**
  * `/control/:id` and `/stream/:id`: the signed id in the URL is the capability; a bearer changes
@@ -31,7 +32,10 @@ function upgrade(open: Open): (c: AppContext) => Promise<Response> {
     if (!c.req.header("sec-websocket-key")) return refuse(400, "Sec-WebSocket-Key is missing.");
     try {
       return await open(c, id, c.env.SANDBOXES.getByName(id));
-    } catch {
+    } catch (error) {
+      // What stands against resuming it, in its own words.
+      if (isApiError(error) && error.code !== "ObjectUnavailable")
+        return new Response(`${error.message}\n`, { status: ERRORS[error.code].status });
       return refuse(502, "A part of the service is restarting. Try again.");
     }
   };
@@ -39,7 +43,7 @@ function upgrade(open: Open): (c: AppContext) => Promise<Response> {
 
 /** The object says where the machine is; the socket itself passes the Worker alone. */
 async function control(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
-  const place = await sandbox.locate();
+  const place = await askAwake(c.env, id, async () => sandbox.locate());
   if (isRefusal(place)) {
     const { status } = ERRORS[place.refused.code];
     return new Response(`${place.refused.message}\n`, { status });

@@ -1,3 +1,5 @@
+export {};
+
 // A pool whose clock its parent sets: a message is by how many milliseconds it goes ahead.
 const real = Date.now.bind(Date);
 let offset = 0;

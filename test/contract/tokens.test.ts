@@ -1,8 +1,12 @@
 import {
   isSameSecret,
+  mintFileToken,
   mintHostBearer,
+  mintPreviewToken,
   mintSessionId,
+  readFileToken,
   readHostBearer,
+  readPreviewToken,
   readSessionId,
   signToken,
   verifyToken,
@@ -57,6 +61,22 @@ test("a host bearer works until it expires", async () => {
   expect(await readHostBearer("k", bearer, 1000)).toBeNull();
   expect(await readHostBearer("l", bearer, 999)).toBeNull();
 });
+
+const FILE = { org: "org_a", id: "vm", mode: "upload", path: null, expiresAt: 1000 } as const;
+const PREVIEW = { id: "vm", port: 80, expiresAt: 1000 };
+test.each([
+  ["file", mintFileToken("k", FILE), readFileToken, readPreviewToken, FILE],
+  ["preview", mintPreviewToken("k", PREVIEW), readPreviewToken, readFileToken, PREVIEW],
+])(
+  "a %s token says what it was minted for, to its last moment, and nothing else takes it",
+  async (_name, minted, read, other, claims) => {
+    const token = await minted;
+    expect(await read("k", token, 999)).toEqual(claims);
+    expect(await read("k", token, 1000)).toBeNull();
+    expect(await read("l", token, 999)).toBeNull();
+    expect(await other("k", token, 999)).toBeNull();
+  },
+);
 
 test("an empty or unset secret is like no other, not even like itself", async () => {
   expect(await isSameSecret("", "")).toBe(false);

@@ -80,7 +80,7 @@ describe("a part of the gateway that fails:", () => {
     });
     const response = await call("/sandboxes", { method: "POST", bearer: key });
     expect(response.status).toBe(503);
-    await vi.waitFor(async () => expect((await host.steer()).vms).toEqual([]), 10_000);
+    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 10_000);
     await evictDurableObject(object);
     await vi.waitFor(async () => {
       expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
@@ -154,7 +154,7 @@ test("twenty equal Idempotency-Keys at once make one machine, and one answer to 
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 201));
   const bodies = await Promise.all(answers.map((answer) => answer.text()));
   expect(new Set(bodies).size).toBe(1);
-  expect((await host.steer()).vms).toHaveLength(1);
+  expect(await host.held()).toHaveLength(1);
   expect((await create({ cpu: 2 })).status).toBe(409);
   // A wrong body is 400 before its key is looked at.
   expect((await create({ cpu: 0 })).status).toBe(400);

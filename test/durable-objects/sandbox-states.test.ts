@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
-  duties,
   type Running,
   type SandboxState,
   step,
   timers,
 } from "../../durable-objects/states/sandbox.ts";
+import { duties } from "../../durable-objects/states/sandbox-duties.ts";
 import { NO_BILL } from "../../durable-objects/states/spans.ts";
 
 const DAY = 86_400_000;
@@ -47,7 +47,7 @@ describe("the idle window", () => {
     expect(spansOf(over)).toEqual([[100, 5100]]);
   });
 
-  test("of one that should pause stops the bill alone; activity opens another span", () => {
+  test("of one that should pause stops the bill at once; activity opens another span", () => {
     const kept = step(running("pause"), { type: "tick" }, 6000);
     expect(kept.status).toBe("running");
     expect(spansOf(kept)).toEqual([[100, 5100]]);
@@ -91,6 +91,48 @@ describe("a host that is away", () => {
 
   test("does not hold it beyond its idle window", () => {
     expect(step(away, { type: "tick" }, 5100)).toMatchObject({ status: "releasing" });
+  });
+});
+
+describe("a paused sandbox", () => {
+  const paused = step(running("pause"), { type: "paused", at: 1000 }, 1001);
+
+  test("costs nothing and has no time of its own", () => {
+    expect(spansOf(paused)).toEqual([[100, 1000]]);
+    expect(timers(paused)).toEqual({});
+    expect(step(paused, { type: "activity", at: 2000 }, 2000)).toBe(paused);
+    expect(step(paused, { type: "hostAway", seenAt: 5 }, 9_000_000)).toBe(paused);
+  });
+
+  test("that is resumed begins a window and a span", () => {
+    const again = step(paused, { type: "resumed" }, 70_000);
+    expect(again).toMatchObject({ status: "running", expiresAt: 75_000, awaySince: null });
+    expect(spansOf(again)).toEqual([
+      [100, 1000],
+      [70_000, null],
+    ]);
+  });
+
+  test("is deleted by way of its host, and lost with it", () => {
+    expect(step(paused, { type: "delete" }, 5000)).toMatchObject({ status: "releasing" });
+    const lost = step(paused, { type: "hostLost", seenAt: 1 }, 5000);
+    expect(lost).toMatchObject({ status: "gone", reason: "host_lost" });
+    expect(spansOf(lost)).toEqual([[100, 1000]]);
+  });
+
+  test("owes index and host; what should pause owes that once its window is over", () => {
+    const live = running("pause");
+    expect(duties(live, paused)).toEqual(["index", "host", "usage"]);
+    expect(duties(paused, step(paused, { type: "resumed" }, 2000))).toEqual([
+      "index",
+      "host",
+      "usage",
+    ]);
+    expect(duties(live, step(live, { type: "tick" }, 5100))).toEqual(["usage", "pause"]);
+    const away = step(live, { type: "hostAway", seenAt: 200 }, 5000);
+    expect(duties(live, away)).toEqual(["usage"]);
+    const back = step(away, { type: "hostBack" }, 6000);
+    expect(duties(away, back)).toEqual(["pause"]);
   });
 });
 

@@ -32,10 +32,11 @@ async function ask(
   path: string,
   headers: Record<string, string> = {},
   { url, token }: Preview = preview,
+  method = "GET",
 ): Promise<{ answer: IncomingMessage; body: Buffer }> {
   const { hostname, port } = it.gateway.url;
   const sent = { host: new URL(url).host, "x-svc-preview-token": token, ...headers };
-  const asked = httpRequest({ hostname, port, path, headers: sent });
+  const asked = httpRequest({ hostname, port, path, method, headers: sent });
   asked.end();
   const [answer] = (await once(asked, "response")) as [IncomingMessage];
   return { answer, body: await buffer(answer) };
@@ -67,6 +68,11 @@ test.each([
   const heard = rawHeaders.findIndex((word) => /^accept-encoding$/i.test(word));
   const said = Object.values(headers)[0];
   expect(heard === -1 ? undefined : rawHeaders[heard + 1]).toBe(said);
+});
+
+test.each(["GET", "HEAD", "DELETE"])("an empty body of %s is none", async (method) => {
+  const { answer } = await ask("/", { "content-length": "0" }, preview, method);
+  expect(answer.statusCode).toBe(200);
 });
 
 test("a redirect and two cookies come as two cookies", async () => {

@@ -83,6 +83,42 @@ describe.skipIf(await missingMachine())("a sandbox", { timeout: LONG }, () => {
     await call(`/sandboxes/${id}`, "DELETE");
   });
 
+  test("sleeps and goes on where it was, also after its host was stopped and started", async () => {
+    const id = await create();
+    const shell = async (line: string) => {
+      const answer = await exec(id, "sh", "-c", line);
+      expect(answer.status).toBe(200);
+      return ExecResult.parse(await answer.json()).stdout;
+    };
+    // In memory, not on the disk; and a process that goes on.
+    await shell("echo kept > /dev/shm/note; (sleep 100000 & echo $! > /dev/shm/pid)");
+    const paused = await call(`/sandboxes/${id}/pause`, "POST");
+    expect(await paused.json()).toEqual({ state: "paused" });
+    expect((await exec(id, "true")).status).toBe(409);
+    const resumed = await call(`/sandboxes/${id}/resume`, "POST");
+    expect(await resumed.json()).toMatchObject({ state: "running" });
+    const look = "cat /dev/shm/note; kill -0 $(cat /dev/shm/pid) && echo alive";
+    expect(await shell(look)).toBe("kept\nalive\n");
+    // A host that is stopped saves what runs; its next start holds it.
+    await host.kill("SIGTERM");
+    await host.restart();
+    await vi.waitFor(async () => expect((await read(id)).state).toBe("paused"), PATIENCE);
+    await vi.waitFor(async () => {
+      expect((await call(`/sandboxes/${id}/resume`, "POST")).status).toBe(200);
+    }, PATIENCE);
+    expect(await shell(look)).toBe("kept\nalive\n");
+    await call(`/sandboxes/${id}`, "DELETE");
+  });
+
+  test("whose idle window is over sleeps", async () => {
+    const id = await create({ timeoutMs: 1000 });
+    await vi.waitFor(async () => {
+      const { sandboxes } = SandboxList.parse(await (await call("/sandboxes?state=paused")).json());
+      expect(sandboxes.map(({ sandboxId }) => sandboxId)).toContain(id);
+    }, PATIENCE);
+    await call(`/sandboxes/${id}`, "DELETE");
+  });
+
   test("whose machine dies while a command runs: 502, then gone, and its place is free", async () => {
     const before = new Set(await host.machines());
     const id = await create();

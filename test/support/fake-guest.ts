@@ -79,7 +79,7 @@ const restOf = ({ url = "" }: IncomingMessage): string => url.replace(/^\/vms\/[
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method, url = "", rawHeaders } = request;
-  const [, kind, detail] = url.split(/[/?]/);
+  const [, kind = "", detail] = url.split(/[/?]/);
   const hash = createHash("sha256");
   let bytes = 0;
   for await (const part of request) {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
@@ -22,6 +23,9 @@ export const FakeVmMode = z.object({
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
+  /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
+  pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
+  resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
   files: FakeFilesMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
@@ -41,6 +45,27 @@ const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefuse
   ],
 };
 
+type Refusal = [number, StateRefused["code"]];
+
+const PAUSE_REFUSALS: Record<"unable" | "fault" | "missing", Refusal> = {
+  unable: [409, "HostCapabilityMissing"],
+  fault: [503, "SnapshotFailed"],
+  missing: [404, "NotRunning"],
+};
+
+const RESUME_REFUSALS: Record<"full" | "small" | "foreign" | "missing" | "fault", Refusal> = {
+  full: [503, "NoCapacity"],
+  small: [507, "InsufficientCapacity"],
+  foreign: [409, "SnapshotNotRestorable"],
+  missing: [404, "NotPaused"],
+  fault: [503, "ResumeFailed"],
+};
+
+function refuse(response: ServerResponse, [status, code]: Refusal): void {
+  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
+  send(response, status, JSON.stringify(body));
+}
+
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,
   memBytes: 100,
@@ -55,6 +80,8 @@ export class FakeVmHost {
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
+  /** Machines that it has saved. */
+  readonly paused = new Set<string>();
   readonly files = new FakeFiles();
   readonly guest = new FakeGuest();
   seq = 0;
@@ -97,6 +124,8 @@ export class FakeVmHost {
     if (request.url === "/drain") return send(response, 202, "");
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
+    if (route === "POST pause") return this.#pause(id, response);
+    if (route === "POST resume") return this.#resume(id, response);
     if (route === "POST exec") return this.#exec(id, text, response);
     if (route === "GET metrics") return this.#metrics(id, response);
     send(response, 404, "");
@@ -107,8 +136,9 @@ export class FakeVmHost {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
     this.seq += 1;
     const { calls, bootId, seq } = this;
+    const held = { vms: [...this.vms], paused: [...this.paused] };
     const files = Object.fromEntries(this.files.sizes());
-    send(response, 200, JSON.stringify({ calls, bootId, seq, vms: [...this.vms], files }));
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
   }
 
   /** What is passed on as it comes: the body is not read here. */
@@ -174,7 +204,33 @@ export class FakeVmHost {
     if (remove === "hang") return;
     if (remove === "fault") return send(response, 500, "a bug");
     this.vms.delete(id);
+    this.paused.delete(id);
     send(response, 204, "");
+  }
+
+  #pause(id: string, response: ServerResponse): void {
+    const { pause } = this.mode;
+    if (pause === "hang") return;
+    if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
+    this.vms.delete(id);
+    this.paused.add(id);
+    this.seq += 1;
+    if (pause === "lost") return void response.destroy();
+    const { bootId, seq } = this;
+    const body = VmPaused.parse({ state: "paused", sizeBytes: 1, tookMs: 1, bootId, seq });
+    send(response, 200, JSON.stringify(body));
+  }
+
+  #resume(id: string, response: ServerResponse): void {
+    const { resume } = this.mode;
+    if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
+    this.paused.delete(id);
+    this.vms.add(id);
+    this.seq += 1;
+    if (resume === "lost") return void response.destroy();
+    const { bootId, seq } = this;
+    const got = { cpu: 2, memMb: 2048, diskGb: 4, isolation: "dedicated", tookMs: 1 };
+    send(response, 200, JSON.stringify(VmResumed.parse({ state: "running", ...got, bootId, seq })));
   }
 
   #exec(id: string, text: string, response: ServerResponse): void {

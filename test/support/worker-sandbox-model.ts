@@ -16,6 +16,7 @@ export class SandboxModel {
   #away: number | null = null;
   #over: { at: number; reason: string; sure: boolean } | null = null;
   #failed = false;
+  #asleep = false;
   /** Every span there ever was. */
   readonly bill: { from: number; to: number | null }[] = [];
 
@@ -23,10 +24,11 @@ export class SandboxModel {
     this.#giveUpAt = giveUpAt;
   }
 
-  /** `starting`, `running`, `releasing <reason>`, `gone <reason>` or `failed`. */
+  /** `starting`, `running`, `paused`, `releasing <reason>`, `gone <reason>` or `failed`. */
   get status(): string {
     if (this.#failed) return "failed";
     if (this.#over) return `${this.#over.sure ? "gone" : "releasing"} ${this.#over.reason}`;
+    if (this.#asleep) return "paused";
     return this.#bornAt === null ? "starting" : "running";
   }
 
@@ -36,12 +38,24 @@ export class SandboxModel {
     if (this.#over) {
       if (["hostFreed", "hostEnded", "hostLost"].includes(event.type)) this.#over.sure = true;
     } else if (this.#bornAt === null) this.#whileStarting(event, now);
+    else if (this.#asleep) this.#whileAsleep(event, now);
     else this.#whileRunning(event, now);
+  }
+
+  #whileAsleep(event: SandboxEvent, now: number): void {
+    if (event.type === "idleSet") this.#idleMs = event.idleMs;
+    if (event.type === "delete") this.#over = { at: now, reason: "deleted", sure: false };
+    if (event.type === "hostLost") this.#over = { at: now, reason: "host_lost", sure: true };
+    if (event.type !== "resumed") return;
+    this.#asleep = false;
+    this.#away = null;
+    this.#deadline = now + this.#idleMs;
+    this.#bill(now);
   }
 
   #letTimePass(now: number): void {
     if (this.#bornAt === null && !this.#over && now >= this.#giveUpAt) this.#failed = true;
-    if (this.#bornAt !== null && !this.#over) {
+    if (this.#bornAt !== null && !this.#over && !this.#asleep) {
       if (now >= this.#deadline) this.#stopBilling(this.#deadline);
       const end = this.#deadline + (this.#kill ? 0 : DAY);
       if (now >= end) this.#over = { at: end, reason: "idle", sure: false };
@@ -85,7 +99,11 @@ export class SandboxModel {
         if (this.#away === null) return;
         this.#away = null;
         return this.#bill(now);
+      case "paused":
+        this.#asleep = true;
+        return this.#stopBilling(Math.min(event.at, this.#away ?? event.at));
       case "placed":
+      case "resumed":
       case "createFailed":
       case "hostFreed":
       case "billed":

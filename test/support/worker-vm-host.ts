@@ -22,6 +22,7 @@ const Steered = z.object({
   bootId: z.string(),
   seq: z.number(),
   vms: z.array(z.string()),
+  paused: z.array(z.string()),
   /** Its files and their sizes. */
   files: z.record(z.string(), z.number()),
 });
@@ -43,6 +44,18 @@ export class VmHost {
     return Steered.parse(await response.json());
   }
 
+  /** The machines that it holds, by id. */
+  async states(): Promise<Record<string, "running" | "paused">> {
+    const { vms, paused } = await this.steer();
+    const running = vms.map((id) => [id, "running"] as const);
+    return Object.fromEntries([...running, ...paused.map((id) => [id, "paused"] as const)]);
+  }
+
+  /** The ids of the machines that it holds, running or paused. */
+  async held(): Promise<string[]> {
+    return Object.keys(await this.states());
+  }
+
   /** The calls of one sort that it got, such as `PUT` or `POST exec`. */
   async calls(method: string, what = ""): Promise<z.infer<typeof Steered>["calls"]> {
     const { calls } = await this.steer();
@@ -61,7 +74,7 @@ export class VmHost {
 
   /** The heartbeat that follows all placements so far. */
   async heartbeat(): Promise<VmHeartbeat> {
-    const { bootId, seq, vms } = await this.steer();
+    const { bootId, seq, vms, paused } = await this.steer();
     return {
       type: "vm",
       bootId,
@@ -77,7 +90,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
-      vms: vms.map((id) => vmOf(id)),
+      vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };
   }
 }

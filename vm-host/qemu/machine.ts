@@ -53,6 +53,8 @@ export class QemuMachine implements Machine {
     this.#parts = parts;
     this.#qmp = qmp;
     this.#ports = ports;
+    // A machine that dies with bytes on their way resets them: without a listener that would end the host.
+    for (const socket of Object.values(ports)) socket.on("error", () => socket.destroy());
     this.name = parts.name;
     this.spec = parts.spec;
     this.folder = parts.folder;

@@ -3,8 +3,8 @@ import { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { type FileClaims, readFileToken, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-client.ts";
 import type { AppContext } from "../../context.ts";
-import { reach } from "../../objects.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
+import { askAwake } from "../sandboxes/wake.ts";
 
 /** What the token of a file request lets it do; 403 when it does not let it do this. */
 export async function fileClaims(c: AppContext, mode: FileClaims["mode"]): Promise<FileClaims> {
@@ -28,7 +28,7 @@ export async function fileAtHost(
 ): Promise<FileAtHost> {
   const owner = await readVmId(c.env.SVC_SIGNING_SECRET, id);
   if (owner?.org !== org) throw noSandbox();
-  const place = await reach(() => c.env.SANDBOXES.getByName(id).locate());
+  const place = await askAwake(c.env, id, async (sandbox) => sandbox.locate());
   if (isRefusal(place)) {
     const { code, message, context } = place.refused;
     throw new ApiError(code, message, context);

@@ -15,7 +15,8 @@ import { ownedSandbox } from "../sandboxes/owned.ts";
 const WISHES: Record<string, boolean> = { "1": true, "0": false };
 
 export const previewPort: Handler = async (c) => {
-  const { id, ask } = await ownedSandbox(c);
+  const sandbox = await ownedSandbox(c);
+  const { id } = sandbox;
   const port = parsePort(c.req.param("port") ?? "");
   if (!port) {
     throw new ApiError("ValidationError", "port: an integer of 1 to 65535", { field: "port" });
@@ -25,7 +26,7 @@ export const previewPort: Handler = async (c) => {
   const label = await previewLabel(id);
   // Before it is public: then it can be found, by whatever gateway is asked.
   await notePreview(c.env.DB, label, id);
-  const published = await ask((object) =>
+  const published = await sandbox.ask((object) =>
     object.publish(port, WISHES[c.req.query("public") ?? ""]),
   );
   if (isRefusal(published)) {

@@ -1,9 +1,11 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type { Exec } from "@svc/contract/vm/exec.ts";
 import * as z from "zod";
+import { ASLEEP } from "../../../durable-objects/sandbox.ts";
 import { parseObject } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { ownedSandbox } from "./owned.ts";
+import { wake } from "./resume.ts";
 
 /** What is sent: only `cmd` can be wrong, all else counts when it can (document 2, exec). */
 const SentExec = z.object({
@@ -16,9 +18,13 @@ const SentExec = z.object({
 export const execInSandbox: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
   const body = JSON.stringify(await readExec(c));
-  const request = new Request("http://sandbox/exec", { method: "POST", body });
-  const answer = await sandbox.ask((object) => object.fetch(request));
-  return new Response(answer.body, answer);
+  const send = () =>
+    sandbox.ask((object) => object.fetch("http://sandbox/exec", { method: "POST", body }));
+  const answer = await send();
+  if (!answer.headers.has(ASLEEP)) return new Response(answer.body, answer);
+  await wake(c.env, sandbox.id, c.get("caller"));
+  const again = await send();
+  return new Response(again.body, again);
 };
 
 async function readExec(c: AppContext): Promise<Exec> {

@@ -1,33 +1,42 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import type { Plan } from "@svc/contract/plans.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
-import type { AppContext } from "../../context.ts";
+import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
 export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<void> {
-  const { plan } = c.get("caller");
+  checkPlan(c.get("caller").plan, wanted.kind);
+  await requireCredit(c.env, c.get("caller"));
+  checkNames(wanted);
+}
+
+/** 403 for a plan with neither product, 402 for one without this. */
+function checkPlan(plan: Plan, kind: VmKind): void {
   const { features } = plan;
   if (!features.includes("sandboxes") && !features.includes("desktops")) {
     throw new ApiError("NotEntitled", "This plan has neither sandboxes nor desktops.");
   }
-  requireFeature(plan, wanted.kind === "desktop" ? "desktops" : "sandboxes");
-  await requireCredit(c);
-  checkNames(wanted);
+  requireFeature(plan, kind === "desktop" ? "desktops" : "sandboxes");
 }
 
-async function requireCredit(c: AppContext): Promise<void> {
-  const { isPrepaid, orgId } = c.get("caller");
+/** 402 for a prepaid org whose credit is used up. */
+export async function requireCredit(
+  env: Env,
+  { isPrepaid, orgId }: Pick<Caller, "isPrepaid" | "orgId">,
+): Promise<void> {
   if (!isPrepaid) return;
-  const cents = await creditOf(c, orgId);
+  const cents = await creditOf(env, orgId);
   if (cents !== null && cents <= 0)
     throw new ApiError("InsufficientCredit", "The org's credit is used up.");
 }
 
 /** Admission fails closed: what cannot be asked is no yes. */
-async function creditOf(c: AppContext, orgId: string): Promise<number | null> {
+async function creditOf(env: Env, orgId: string): Promise<number | null> {
   try {
-    return await creditLeft(c.env.DB, orgId, Date.now());
+    return await creditLeft(env.DB, orgId, Date.now());
   } catch (error) {
     if (!isApiError(error)) throw error;
     throw new ApiError("AdmissionUnavailable", "The credit could not be checked. Try again.");

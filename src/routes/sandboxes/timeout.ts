@@ -11,9 +11,9 @@ export const setSandboxTimeout: Handler = async (c) => {
   const { timeoutMs } = await parseOptionalBody(c, SetTimeout);
   const isWindow = Number.isInteger(timeoutMs) && Number(timeoutMs) >= LIMITS.idleLeastMs;
   const { vmIdleMaxMs } = c.get("caller").plan;
-  const view = await sandbox.ask((object) => object.read());
-  if (!view) throw noSandbox();
-  const wantedMs = isWindow ? Number(timeoutMs) : defaultIdleMs(view.kind);
+  const kind = await sandbox.ask((object) => object.kind());
+  if (!kind) throw noSandbox();
+  const wantedMs = isWindow ? Number(timeoutMs) : defaultIdleMs(kind);
   const answer = await sandbox.ask((object) => object.setIdle(Math.min(wantedMs, vmIdleMaxMs)));
   if (!answer) throw noSandbox();
   const body: TimeoutSet = { expiresAt: new Date(answer.expiresAt).toISOString() };

@@ -120,7 +120,7 @@ describe("a file", () => {
     await host.steer({ files: "cut" });
     const response = await call(await mint("download", "/tmp/a"));
     expect(response.status).toBe(200);
-    await expect(response.arrayBuffer()).rejects.toThrow();
+    await expect(response.arrayBuffer()).rejects.toThrow("connection");
   });
 
   test("is asked of the host with our own bearer, and of the object but once", async () => {

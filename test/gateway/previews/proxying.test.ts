@@ -65,6 +65,10 @@ describe("a request", () => {
     expect((await seen(path)).url).toBe(found);
   });
 
+  test("of GET passes though its length is told to be 0", async () => {
+    expect(await seen("/a", { headers: { "content-length": "0" } })).toMatchObject({ bytes: 0 });
+  });
+
   test("names the host, the scheme and the bodies that its client named", async () => {
     const { headers } = await seen("/", {
       headers: {
@@ -135,7 +139,7 @@ describe("an answer", () => {
 
   test("that breaks off breaks off here too", async () => {
     const response = await ask("/cut");
-    await expect(response.text()).rejects.toThrow();
+    await expect(response.text()).rejects.toThrow("connection");
   });
 
   test("that goes on for long comes as it goes", async () => {

@@ -133,7 +133,7 @@ describe("a create that fails", () => {
     const { key } = await newOrg();
     const made = await newSandbox(key);
     expect(await bad.calls("PUT")).toHaveLength(1);
-    expect((await good.steer()).vms).toEqual([made.sandboxId]);
+    expect(await good.held()).toEqual([made.sandboxId]);
   });
 
   test("at the cap is 429 with cap, plan, kind and holders, and is not retryable", async () => {
@@ -160,7 +160,7 @@ describe("a create that fails", () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => create(key)));
     const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
     expect(statuses).toEqual([201, 201, ...Array.from({ length: 10 }, () => 429)]);
-    expect((await host.steer()).vms).toHaveLength(2);
+    expect(await host.held()).toHaveLength(2);
   });
 });
 

@@ -96,7 +96,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
     await host.steer({});
     await stub.hostChanged(source, { type: "hostBack", seenAt: Date.now() });
     expect((await exec({ cmd: "true" })).status).toBe(200);
-    expect((await host.steer()).vms).toEqual([id]);
+    expect(await host.held()).toEqual([id]);
   });
 
   test("a sandbox that is deleted while a command runs cuts it", async () => {

@@ -10,8 +10,9 @@ import { newSandbox, newVmHost, sandboxView, vmOf } from "../../support/worker-v
 
 const NO_SANDBOX = '{"error":"There is no such sandbox.","code":"NotFound"}';
 
-async function running(body: object = {}) {
+async function running(body: object = {}, pause = "ok") {
   const host = await newVmHost();
+  await host.steer({ pause });
   const { key, orgId } = await newOrg("professional");
   const { sandboxId: id } = await newSandbox(key, body);
   const path = `/sandboxes/${encodeURIComponent(id)}`;
@@ -37,7 +38,7 @@ describe("DELETE /sandboxes/:id", () => {
     const response = await call(path, { method: "DELETE", bearer: key });
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ ok: true });
-    expect((await host.steer()).vms).toEqual([]);
+    expect(await host.held()).toEqual([]);
     expect(await record()).toMatchObject({
       sandboxId: id,
       state: "gone",
@@ -130,16 +131,16 @@ describe("the idle window", () => {
 
   test("that ends with onTimeout kill ends the sandbox and its machine", async () => {
     const { host, record } = await running({ timeoutMs: 1000, lifecycle: { onTimeout: "kill" } });
-    await vi.waitFor(async () => expect((await host.steer()).vms).toEqual([]), 10_000);
+    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 10_000);
     expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
   });
 
   test("that ends with onTimeout pause, where no host can pause, leaves it running and unbilled", async () => {
-    const { host, id, orgId, record, key } = await running({ timeoutMs: 1000 });
+    const { host, id, orgId, record, key } = await running({ timeoutMs: 1000 }, "unable");
     await vi.waitFor(async () => {
       expect((await segments(orgId))[0]?.ended_at).toBeGreaterThan(0);
     }, 15_000);
-    expect((await host.steer()).vms).toEqual([id]);
+    expect(await host.held()).toEqual([id]);
     const list = await call("/sandboxes", { bearer: key });
     expect(await list.json()).toMatchObject({ sandboxes: [{ state: "running" }] });
     // Who comes back finds it as it was, and it is billed anew.

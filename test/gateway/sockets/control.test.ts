@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
-import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { call, newOrg } from "../../support/worker-gateway.ts";
 import {
@@ -104,7 +104,9 @@ describe("/control/:id", () => {
   test("opens whatever the age of its id", async () => {
     const id = await mintVmId("signing", { org: org.orgId, issuedAt: 1 });
     await adopt(host, made.sandboxId, id);
-    accept(await upgrade(`/control/${id}`)).close();
+    const socket = accept(await upgrade(`/control/${id}`));
+    expect(await ask(socket, "hello")).toBe("hello");
+    socket.close();
   });
 
   test("of a sandbox that was deleted is 404, and its host is not asked", async () => {

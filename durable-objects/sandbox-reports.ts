@@ -1,0 +1,58 @@
+import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
+import type { Heard } from "./host.ts";
+import type { StoredSandbox } from "./sandbox-view.ts";
+import type { HostSource } from "./session-view.ts";
+import type { SandboxEvent } from "./states/sandbox.ts";
+
+/** The heartbeat that a report stands in. */
+export interface Beat extends Heard {
+  seq: number;
+}
+
+/** What a report says: events, and where the machine is by it. */
+interface News {
+  events: SandboxEvent[];
+  facts: Partial<StoredSandbox>;
+}
+
+/** Whether a sandbox is placed where this host speaks from. */
+export const isAt = ({ place }: StoredSandbox, { hostId, bootId }: HostSource): boolean =>
+  place?.hostId === hostId && place.bootId === bootId;
+
+/** What a host's report means. `end`: it must not hold the machine; `wait`: it is too early to tell. */
+export function meaningOf(
+  sandbox: StoredSandbox | null,
+  beat: Beat,
+  vm: VmReport,
+): "end" | "wait" | News {
+  const status = sandbox?.state.status;
+  if (status === "starting") return "wait";
+  if (!sandbox?.place || (status !== "running" && status !== "paused")) return "end";
+  if (!isAt(sandbox, beat)) return adopted(sandbox, beat, vm) ?? "end";
+  // Said before it was paused or resumed, and overtaken by the answer to that.
+  if (beat.seq < sandbox.place.seq) return "wait";
+  return { events: eventsOf(status, beat, vm), facts: {} };
+}
+
+/** A paused machine outlives its host's process: the next start of the host holds it now. */
+function adopted({ place }: StoredSandbox, beat: Beat, vm: VmReport): News | null {
+  const { hostId, url, bootId, seq, heardAt } = beat;
+  if (place?.hostId !== hostId || vm.state !== "paused") return null;
+  const moved = { hostId, url, bootId, seq };
+  return { events: [{ type: "paused", at: heardAt }], facts: { place: moved } };
+}
+
+function eventsOf(
+  status: "running" | "paused",
+  { heardAt }: Beat,
+  { state, ended, lastActivityAt }: VmReport,
+): SandboxEvent[] {
+  // A host that reports a machine is back, whoever else has noticed.
+  const back: SandboxEvent = { type: "hostBack" };
+  if (ended) return [back, { type: "hostEnded" }];
+  if (state === "paused") return [back, { type: "paused", at: heardAt }];
+  // A resume whose answer was lost: it runs, and is not ended for that.
+  const resumed: SandboxEvent[] =
+    status === "paused" && state === "running" ? [{ type: "resumed" }] : [];
+  return [back, ...resumed, { type: "activity", at: lastActivityAt }];
+}

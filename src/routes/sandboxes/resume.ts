@@ -1,0 +1,53 @@
+import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
+import { baseUrlOf, type Caller, type Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import { noSandbox, ownedSandbox } from "./owned.ts";
+import { controlUrlOf } from "./record.ts";
+import { requireCredit } from "./rules.ts";
+
+export const resumeSandbox: Handler = async (c) => {
+  const { id } = await ownedSandbox(c);
+  await resumeAs(c.env, id, c.get("caller"));
+  const body: SandboxResumed = { state: "running", controlUrl: controlUrlOf(baseUrlOf(c), id) };
+  return c.json(body);
+};
+
+/** What an org may have: what stands for or against a resume. */
+export type Admitted = Omit<Caller, "keyId">;
+
+/** Resumes a sandbox because something needs it. One that somebody else has just resumed is as good. */
+export async function wake(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+  try {
+    await resumeAs(env, id, admitted);
+  } catch (error) {
+    if (!isApiError(error) || error.code !== "NotPaused") throw error;
+  }
+}
+
+/** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
+async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+  const sandbox = env.SANDBOXES.getByName(id);
+  const kind = await reach(() => sandbox.kind());
+  if (!kind) throw noSandbox();
+  if (admitted) {
+    if (!admitted.plan.features.includes(kind === "desktop" ? "desktops" : "sandboxes"))
+      throw new ApiError("NotEntitled", "The plan does not include this any more.");
+    await requireCreditIfKnown(env, admitted);
+  }
+  const cap = admitted?.plan.vms ?? Infinity;
+  const plan = admitted?.planName ?? "";
+  const answer = await reach(() => sandbox.resume({ plan, cap }));
+  if (!isRefusal(answer)) return;
+  const { code, message, context } = answer.refused;
+  throw new ApiError(code, message, context);
+}
+
+/** On a resume a control plane that fails is no refusal (document 2). */
+async function requireCreditIfKnown(env: Env, admitted: Admitted): Promise<void> {
+  try {
+    await requireCredit(env, admitted);
+  } catch (error) {
+    if (!isApiError(error) || error.code !== "AdmissionUnavailable") throw error;
+  }
+}
