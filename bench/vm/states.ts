@@ -120,12 +120,20 @@ class Contestant {
   }
 }
 
+interface Plan {
+  report: Report;
+  n: number;
+  loads: (typeof LITTLE)[];
+}
+
 /** States of machines: ours against the whole memory as QEMU's own stream, turn by turn. */
 export async function benchVmStates(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
+  const named = options.words.slice(1);
+  const loads = [LITTLE, MUCH].filter(({ id }) => named.length === 0 || named.includes(id));
   const report = new Report(`states of machines, n = ${n}`);
   const [ours, whole] = [await Contestant.start("delta"), await Contestant.start("stream")];
-  const rounds = run(report, n, ours, whole);
+  const rounds = run({ report, n, loads }, ours, whole);
   await rounds.catch(() => console.error(ours.output, whole.output));
   await rounds;
   for (const one of [ours, whole]) await one.stop();
@@ -133,8 +141,8 @@ export async function benchVmStates(options: Options): Promise<void> {
   report.finish(options.json);
 }
 
-async function run(report: Report, n: number, ours: Contestant, whole: Contestant): Promise<void> {
-  for (const load of [LITTLE, MUCH]) {
+async function run({ report, n, loads }: Plan, ours: Contestant, whole: Contestant) {
+  for (const load of loads) {
     for (const one of [ours, whole]) await one.place(load);
     for (let round = 0; round < n; round += 1)
       for (const one of [ours, whole]) await one.cycle(load);

@@ -31,7 +31,6 @@ export class Qmp {
     this.#socket = socket;
     socket.setEncoding("utf8");
     socket.on("data", (text: string) => this.#read(text));
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#end(new Error("QEMU is gone")));
   }
 
