@@ -54,12 +54,14 @@ export class Killer {
 
   async #strike(target: Target, delayMs: number): Promise<void> {
     await pause(delayMs);
-    const victim = await this.#until(() => Promise.resolve(this.#victim(target)));
-    if (!victim) return this.#record.anomaly(`there is no ${target} to kill`);
     const urlBefore = await this.#poolUrl();
     const close = this.#record.windows.open(SLACK_MS[target]);
     const served = this.#record.created.length;
-    process.kill(victim.pid, "SIGKILL");
+    const victim = await this.#until(() => Promise.resolve(this.#kill(target)));
+    if (!victim) {
+      close();
+      return this.#record.anomaly(`there is no ${target} to kill`);
+    }
     this.#record.count(`killed: ${target}`);
     let lack: string | null = null;
     const whole = await this.#until(async () => {
@@ -68,6 +70,17 @@ export class Killer {
     });
     if (!whole) this.#record.anomaly(`not recovered from the kill of a ${target}: ${lack}`);
     close();
+  }
+
+  /** Kills one of what is there now; null when nothing is, or it has just gone by itself. */
+  #kill(target: Target): Process | null {
+    const victim = this.#victim(target);
+    try {
+      if (victim) process.kill(victim.pid, "SIGKILL");
+      return victim;
+    } catch {
+      return null;
+    }
   }
 
   #victim(target: Target): Process | null {
