@@ -56,6 +56,8 @@ export class SessionStore {
     const session = { ...before, state, owed, retryAt, place: place ?? before.place };
     const changed = state !== before.state;
     if (changed) this.save(session);
+    // With the record, not after it: an object that dies in between would owe until somebody looks at it.
+    if (changed && lasting.length > 0 && !this.#unborn) void this.#storage.setAlarm(now + settleMs);
     for (const duty of fresh) this.#done.delete(duty);
     return { session, fresh, changed };
   }

@@ -4,6 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { SessionDO } from "../../durable-objects/session.ts";
+import { SessionStore } from "../../durable-objects/session-store.ts";
 import type { StoredSession } from "../../durable-objects/session-duties.ts";
 import { call, json, newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
 
@@ -48,6 +49,16 @@ describe("a duty whose object dies before it is done", () => {
     expect(await runDurableObjectAlarm(stub)).toBe(true);
     expect((await stored(stub))?.owed).toEqual([]);
     expect((await create(key)).status).toBe(201);
+  });
+
+  test("has its alarm in the same turn as the change: nothing comes between the two", async () => {
+    const { stub } = await placed();
+    const [alarm, now] = await runInDurableObject(stub, async (_object, state) => {
+      const at = Date.now();
+      new SessionStore(state.storage).apply({ type: "release" }, at);
+      return [await state.storage.getAlarm(), at];
+    });
+    expect(alarm).toBe(now + 1000);
   });
 
   test("has that time in the same write as the change", async () => {
