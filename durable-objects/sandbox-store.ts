@@ -54,6 +54,9 @@ export class SandboxStore {
     const listedExpiresAt = fresh.includes("index") || isNew ? expiresAt : before.listedExpiresAt;
     const sandbox = { ...before, ...facts, state, owed, retryAt, listedExpiresAt };
     this.save(sandbox);
+    // With the record, not after it: an object that dies in between would owe until somebody looks at it.
+    const next = nextOf(sandbox);
+    if (lasting.length > 0 && next !== null) void this.#storage.setAlarm(next);
     // A new sandbox's duties are left to the alarm: now they would take the machine from its client.
     return { sandbox, fresh: isNew ? [] : fresh };
   }
@@ -79,11 +82,8 @@ export class SandboxStore {
   /** Sees to it that the alarm rings for the next thing that happens by itself. It may ring before. */
   async arm(): Promise<void> {
     const sandbox = this.load();
-    if (!sandbox) return;
-    const retry = sandbox.owed.length > 0 ? sandbox.retryAt : null;
-    const times = [...Object.values(timers(sandbox.state)), retry, eraseAt(sandbox)];
-    const next = Math.min(...times.filter((at) => at !== null));
-    if (!Number.isFinite(next)) return;
+    const next = sandbox && nextOf(sandbox);
+    if (next === null) return;
     // Activity moves the deadline again and again: an alarm that is early costs less than moving it.
     const armed = await this.#storage.getAlarm();
     if (armed === null || armed > next) await this.#storage.setAlarm(next);
@@ -110,6 +110,14 @@ function isSame(now: StoredSandbox, seen: StoredSandbox, duty: Duty): boolean {
 
 const sameBill = (left: StoredSandbox, right: StoredSandbox): boolean =>
   JSON.stringify(left.state.bill) === JSON.stringify(right.state.bill);
+
+/** When the next thing happens by itself; null when nothing will. */
+function nextOf(sandbox: StoredSandbox): number | null {
+  const retry = sandbox.owed.length > 0 ? sandbox.retryAt : null;
+  const times = [...Object.values(timers(sandbox.state)), retry, eraseAt(sandbox)];
+  const next = Math.min(...times.filter((at) => at !== null));
+  return Number.isFinite(next) ? next : null;
+}
 
 /** When the record may go; null while something is owed or the sandbox lives. */
 function eraseAt({ state, owed }: StoredSandbox): number | null {

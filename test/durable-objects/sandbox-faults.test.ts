@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
+import { SandboxStore } from "../../durable-objects/sandbox-store.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { app } from "../../src/app.ts";
 import { call, json, newOrg } from "../support/worker-gateway.ts";
@@ -208,4 +209,19 @@ test("a record that has been gone for a day is forgotten; its id is 404 then, an
   expect(await stored(id)).toBeUndefined();
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(404);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
+});
+
+test("what a sandbox owes has its alarm in the same turn as the change: nothing comes between the two", async () => {
+  await newVmHost();
+  const { key } = await newOrg("professional");
+  const { sandboxId } = await newSandbox(key);
+  const stub = env.SANDBOXES.getByName(sandboxId);
+  const [alarm, owedAt] = await runInDurableObject(stub, async (_object, state) => {
+    // As it is long after the create: the next thing is the end of the idle window.
+    await state.storage.setAlarm(Date.now() + 3_600_000);
+    const applied = new SandboxStore(state.storage).apply({ type: "delete" }, Date.now());
+    return [await state.storage.getAlarm(), applied?.sandbox.retryAt];
+  });
+  expect(owedAt).toBeGreaterThan(Date.now());
+  expect(alarm).toBe(owedAt);
 });

@@ -2,27 +2,10 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import { fleet } from "../../durable-objects/fleet.ts";
-import type { SessionDO } from "../../durable-objects/session.ts";
 import { SessionStore } from "../../durable-objects/session-store.ts";
 import type { StoredSession } from "../../durable-objects/session-duties.ts";
-import { call, json, newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
-
-async function clearFleet(): Promise<void> {
-  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
-}
-
-async function placed(overrides = {}) {
-  await clearFleet();
-  const pool = await newPool();
-  const { key, orgId } = await newOrg("free", overrides);
-  const id = await newSession(key);
-  await pool.beat({ slots: [slotOf(id)] });
-  return { pool, key, orgId, id, stub: env.SESSIONS.getByName(id) };
-}
-
-const stored = (stub: DurableObjectStub<SessionDO>) =>
-  runInDurableObject(stub, (_object, state) => state.storage.kv.get<StoredSession>("session"));
+import { call, clearFleet, json, newOrg, newPool, slotOf } from "../support/worker-gateway.ts";
+import { placed, stored } from "../support/worker-session.ts";
 
 const create = (key: string) => call("/sessions", { method: "POST", bearer: key });
 

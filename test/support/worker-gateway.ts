@@ -1,10 +1,11 @@
-import { exports } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { HeartbeatReply, type PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { inject } from "vitest";
 import * as z from "zod";
+import { fleet } from "../../durable-objects/fleet.ts";
 
 export const BASE = "http://svc.test";
 
@@ -114,6 +115,11 @@ export const slotOf = (id: string, facts: object = {}) => ({
   lastActivityAt: 0,
   ...facts,
 });
+
+/** Takes every host out of the fleet, so that a test meets only its own. */
+export async function clearFleet(): Promise<void> {
+  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+}
 
 /** Creates a session and answers its id. */
 export async function newSession(key: string): Promise<string> {

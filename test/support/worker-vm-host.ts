@@ -6,9 +6,8 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
-import { fleet } from "../../durable-objects/fleet.ts";
 import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { call, json } from "./worker-gateway.ts";
+import { call, clearFleet, json } from "./worker-gateway.ts";
 
 const Steered = z.object({
   calls: z.array(
@@ -109,10 +108,6 @@ export async function anotherVmHost(facts: Partial<VmHeartbeat> = {}): Promise<V
   const host = new VmHost(`vm-${hosts}`, url);
   await host.beat(facts);
   return host;
-}
-
-export async function clearFleet(): Promise<void> {
-  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
 }
 
 /** A machine as a heartbeat reports it. */

@@ -4,8 +4,8 @@ import { readVmId } from "@svc/contract/tokens.ts";
 import { CreateSandbox } from "@svc/contract/vm/create.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { anotherVmHost, clearFleet, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
+import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 
 const create = (key: string, body: object = {}) =>
   call("/sandboxes", { ...json(body), bearer: key });
