@@ -75,6 +75,11 @@ export class ObjectStore {
     return true;
   }
 
+  /** Removes an object. Nothing when it is not there. */
+  async remove(object: ObjectName): Promise<void> {
+    await this.#ask({ object, delete: true });
+  }
+
   async #fetchInto(path: string, url: string, sizeBytes: number): Promise<void> {
     const file = await open(path, "w");
     try {
