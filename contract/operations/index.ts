@@ -8,6 +8,7 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SNAPSHOTS } from "./snapshots.ts";
 import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
@@ -15,6 +16,7 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...SNAPSHOTS,
   ...FILES,
   ...PORTS,
   ...PROFILES,

@@ -4,6 +4,8 @@ import { mintVmId } from "@svc/contract/tokens.ts";
 import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import type { Snapshot } from "../../../control-plane/snapshots.ts";
+import type { SavedMachine } from "../../../durable-objects/restorable.ts";
 import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
@@ -14,8 +16,8 @@ import { checkAdmission } from "./rules.ts";
 
 export const createSandbox: Handler = async (c) => {
   const wanted = await readCreate(c);
-  await checkAdmission(c, wanted);
-  const order = await orderOf(c, wanted);
+  const { fork } = await checkAdmission(c, wanted);
+  const order = await orderOf(c, wanted, fork);
   const made = await reach(() => c.env.SANDBOXES.getByName(order.id).create(order));
   if (isRefusal(made)) return errorResponse(made.refused);
   const { expiresAt, ...got } = made.created;
@@ -33,13 +35,25 @@ export const createSandbox: Handler = async (c) => {
 export const defaultIdleMs = (kind: VmKind): number =>
   kind === "desktop" ? LIMITS.desktopIdleMs : LIMITS.sandboxIdleMs;
 
-async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSandboxOrder> {
-  const { kind, source, isolation, cpu, memMb, diskGb, envs, metadata, record } = wanted;
+const savedOf = ({ hostId, isDurable, platform }: Snapshot): SavedMachine => ({
+  hostId,
+  isDurable,
+  platform,
+});
+
+async function orderOf(
+  c: AppContext,
+  wanted: WantedSandbox,
+  fork: Snapshot | null,
+): Promise<CreateSandboxOrder> {
+  const { kind, source, isolation, envs, metadata, record } = wanted;
+  // A machine of a snapshot has the sizes that it had.
+  const { cpu, memMb, diskGb } = fork ?? wanted;
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   const idleMs = Math.min(wanted.timeoutMs ?? defaultIdleMs(kind), plan.vmIdleMaxMs);
-  // Templates and snapshots were refused above: nothing but an image is left.
-  const name = source.type === "image" ? source.name : "base";
+  // Templates were refused above: nothing but an image or a snapshot is left.
+  const name = source.type === "image" ? source.name : (fork?.template ?? "base");
   return {
     id: await mintVmId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
     org,
@@ -53,7 +67,7 @@ async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSand
     lifecycle: lifecycleOf(wanted.lifecycle, idleMs),
     body: {
       kind,
-      source: { type: "image", name },
+      source: fork ? { type: "snapshot", id: fork.id, recordPath: "" } : { type: "image", name },
       isolation,
       cpu,
       memMb,
@@ -62,5 +76,6 @@ async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSand
       ...(kind === "desktop" && { resolution: wanted.resolution }),
       ...(record && { record }),
     },
+    ...(fork && { fork: { snapshotId: fork.id, ...savedOf(fork) } }),
   };
 }

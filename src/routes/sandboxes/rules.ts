@@ -1,16 +1,26 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import type { Plan } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
+import { forkOf } from "../snapshots/fork.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
+/** What a create names. */
+export interface Named {
+  /** The snapshot that it begins from. */
+  fork: Snapshot | null;
+}
+
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
-export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<void> {
+export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<Named> {
   checkPlan(c.get("caller").plan, wanted.kind);
   await requireCredit(c.env, c.get("caller"));
+  const fork = await forkOf(c, wanted);
   checkNames(wanted);
+  return { fork };
 }
 
 /** 403 for a plan with neither product, 402 for one without this. */
@@ -43,10 +53,9 @@ async function creditOf(env: Env, orgId: string): Promise<number | null> {
   }
 }
 
-/** Templates, snapshots and volumes: this version makes none, so that no id of one is known. */
+/** Templates and volumes: this version makes none, so that no id of one is known. */
 function checkNames({ source, volumes }: WantedSandbox): void {
   if (source.type === "template") throw new ApiError("NotFound", "There is no such template.");
-  if (source.type === "snapshot") throw new ApiError("NotFound", "There is no such snapshot.");
   if (volumes.length === 0) return;
   const text = "volumes are not configured on this deployment.";
   throw new ApiError("NotConfigured", text, { field: "volumes" });
