@@ -19,10 +19,11 @@ export class VmGateway {
     this.id = id;
   }
 
-  static async start(stateDir?: string): Promise<VmGateway> {
+  /** `capabilities`: what its host says that it can. */
+  static async start(stateDir?: string, capabilities: string[] = []): Promise<VmGateway> {
     const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
     const host = new FakeVmHost(gateway.hostToken);
-    await beat(gateway, host, await host.listen());
+    await beat(gateway, host, await host.listen(), capabilities);
     const key = await gateway.newKey();
     const headers = { authorization: `Bearer ${key}` };
     const made = await fetch(new URL("/sandboxes", gateway.url), { method: "POST", headers });
@@ -59,7 +60,12 @@ export class VmGateway {
 const open = (place: { port: number; stateDir?: string }): Promise<TestGateway> =>
   testGateway({ SVC_PREVIEW_DOMAIN: PREVIEW_DOMAIN }, place);
 
-async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promise<void> {
+async function beat(
+  gateway: TestGateway,
+  host: FakeVmHost,
+  url: string,
+  capabilities: string[],
+): Promise<void> {
   host.seq += 1;
   const body: VmHeartbeat = {
     type: "vm",
@@ -67,7 +73,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     seq: host.seq,
     url,
     versions: { qemu: "7.2.22" },
-    capabilities: [],
+    capabilities,
     isolation: "uid",
     egress: "filtered",
     weaknesses: [],
