@@ -77,6 +77,7 @@ const METRICS = VmMetrics.parse({
 /** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
+  capabilities: string[] = [];
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
