@@ -1,4 +1,5 @@
 import { ADMIN } from "./admin.ts";
+import { DESKTOPS } from "./desktops.ts";
 import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
@@ -17,6 +18,7 @@ export const OPERATIONS = {
   ...SESSIONS,
   ...SANDBOXES,
   ...SNAPSHOTS,
+  ...DESKTOPS,
   ...FILES,
   ...PORTS,
   ...PROFILES,

@@ -1,6 +1,7 @@
 import type { OperationName } from "@svc/contract/operations/index.ts";
 import type { MiddlewareHandler } from "hono";
 import type { AppContext, AppEnv } from "../context.ts";
+import { readDesktop } from "../routes/desktops/read-create.ts";
 import { readCreate } from "../routes/sandboxes/read-create.ts";
 import { readSnapshotWish } from "../routes/snapshots/create.ts";
 
@@ -8,6 +9,7 @@ import { readSnapshotWish } from "../routes/snapshots/create.ts";
 const CHECKS: Partial<Record<OperationName, (c: AppContext) => Promise<unknown>>> = {
   createSandbox: readCreate,
   createSnapshot: readSnapshotWish,
+  createDesktop: readDesktop,
 };
 
 /** Throws the 400 of an operation's body, if it is one whose body comes first. */

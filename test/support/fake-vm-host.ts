@@ -24,6 +24,8 @@ export const FakeVmMode = z.object({
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
   ...FakeStatesMode,
+  /** Machines that an earlier start of it has left asleep on its disk, and the record of each. */
+  asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
@@ -54,6 +56,7 @@ const METRICS = VmMetrics.parse({
 /** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
+  capabilities: string[] = [];
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
@@ -121,6 +124,11 @@ export class FakeVmHost {
   /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    for (const [id, record] of Object.entries(this.mode.asleep)) {
+      this.vms.delete(id);
+      this.states.paused.set(id, record);
+    }
+    this.mode.asleep = {};
     this.seq += 1;
     const { calls, bootId, seq } = this;
     const { paused, parked, snapshots, checkpoints } = this.states;
@@ -153,10 +161,10 @@ export class FakeVmHost {
     const { upgrade } = this.mode;
     if (upgrade === "drop") return void socket.destroy();
     const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
-    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    const isSocket = /^\/vms\/[^/?]+\/(control|stream)$/.test(request.url ?? "");
     if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
     if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
-    if (isControl) return this.guest.control(request, socket, head);
+    if (isSocket) return this.guest.control(request, socket, head);
     await this.guest.upgrade(request, socket, head);
   }
 

@@ -42,7 +42,7 @@ export class VmHost {
   }
 
   /** Sets how it answers; what is not said answers well. */
-  async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
+  async steer(mode?: object): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
     if (!response.ok) throw new Error(await response.text());
     return Steered.parse(await response.json());
