@@ -94,5 +94,5 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
   if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
 }
 
-const reports = (ids: Set<string>, state: VmReport["state"]): VmReport[] =>
+const reports = (ids: Iterable<string>, state: VmReport["state"]): VmReport[] =>
   [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));
