@@ -21,6 +21,7 @@ import { createFront } from "./server/front.ts";
 import { RecordKeeper } from "./snapshots/keeper.ts";
 import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
+import { SharedPool } from "./shared/pool.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import { Vms } from "./vms.ts";
@@ -57,6 +58,7 @@ export class VmService {
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
   readonly #states: VmStates;
+  readonly #shared: SharedPool;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
@@ -78,6 +80,7 @@ export class VmService {
     const { vms } = this;
     this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
     vms.know(this.#states);
+    this.#shared = new SharedPool({ vms, capacity: this.#capacity, hasEgress, log });
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -88,13 +91,8 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    this.#front = createFront({
-      vms,
-      states: this.#states,
-      images: this.#images,
-      hostToken,
-      log,
-    });
+    const [states, images, shared] = [this.#states, this.#images, this.#shared];
+    this.#front = createFront({ vms, states, images, shared, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,

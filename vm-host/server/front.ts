@@ -1,9 +1,10 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { Socket } from "node:net";
-import { isFromGateway } from "@svc/host-kit/bearer.ts";
+import { gatewayClaims } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
+import type { SharedPool } from "../shared/pool.ts";
 import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
@@ -20,6 +21,9 @@ export interface VmCall {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
+  /** Whose machine it is. */
+  org: string;
   id: string;
   /** What follows the id, `ports/8000/a?b`. */
   rest: string;
@@ -45,6 +49,7 @@ export interface Front {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
   hostToken: string;
   log: Log;
 }
@@ -82,10 +87,11 @@ async function answer(
   const target = targetOf(request);
   if (!target) return replyText(response, 404, "Not found\n");
   const { id, rest } = target;
-  if (!(await isFromGateway(request, front.hostToken, id)))
-    return replyText(response, 401, "Unauthorized\n");
-  const { vms, states, images } = front;
-  const call = { vms, states, images, id, rest, request, response };
+  const claims = await gatewayClaims(request, front.hostToken, id);
+  if (!claims) return replyText(response, 401, "Unauthorized\n");
+  const { vms, states, images, shared } = front;
+  const { org } = claims;
+  const call = { vms, states, images, shared, org, id, rest, request, response };
   if (target.room === "drain") return drain(call);
   if (target.room === "snapshots") return removeSnapshot(call);
   const [name = ""] = rest.split(/[/?]/);
@@ -106,7 +112,7 @@ async function upgrade(
   const target = targetOf(request);
   if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
   const { id, rest } = target;
-  if (!(await isFromGateway(request, front.hostToken, id)))
+  if (!(await gatewayClaims(request, front.hostToken, id)))
     return refuseUpgrade(socket, 401, "Unauthorized\n", OWN_ANSWER);
   const vm = front.vms.get(id);
   if (!vm) return refuseUpgrade(socket, 404, "No such machine\n", OWN_ANSWER);
