@@ -118,5 +118,7 @@ export const VmHeartbeat = z.object({
   hint: text.exactOptional(),
   draining: z.boolean().exactOptional(),
   vms: z.array(VmReport).max(1000),
+  /** Templates of customers that it has. */
+  templates: z.array(z.string().max(100)).max(1000).exactOptional(),
 });
 export type VmHeartbeat = z.infer<typeof VmHeartbeat>;

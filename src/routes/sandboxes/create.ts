@@ -11,11 +11,12 @@ import { reach } from "../../objects.ts";
 import { readCreate, type WantedSandbox } from "./read-create.ts";
 import { controlUrlOf } from "./record.ts";
 import { checkAdmission } from "./rules.ts";
+import { withTemplate } from "../templates/order.ts";
 
 export const createSandbox: Handler = async (c) => {
   const wanted = await readCreate(c);
-  await checkAdmission(c, wanted);
-  const order = await orderOf(c, wanted);
+  const { template } = await checkAdmission(c, wanted);
+  const order = withTemplate(await orderOf(c, wanted), template);
   const made = await reach(() => c.env.SANDBOXES.getByName(order.id).create(order));
   if (isRefusal(made)) return errorResponse(made.refused);
   const { expiresAt, ...got } = made.created;
@@ -38,7 +39,7 @@ async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSand
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   const idleMs = Math.min(wanted.timeoutMs ?? defaultIdleMs(kind), plan.vmIdleMaxMs);
-  // Templates and snapshots were refused above: nothing but an image is left.
+  // Snapshots were refused above; a template comes over it.
   const name = source.type === "image" ? source.name : "base";
   return {
     id: await mintVmId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
