@@ -30,7 +30,8 @@ const agent = new Agent({
   launcher,
   memory: new IdentityMemory(config.root),
   root: config.root,
-  commands: (session) => new Commands({ launcher, cgroups }, config.home, session),
+  commands: (session, defaults) =>
+    new Commands({ launcher, cgroups }, config.home, session, defaults),
 });
 await agent.recall();
 

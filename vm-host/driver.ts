@@ -36,6 +36,10 @@ export interface Template {
   folder: string;
   spec: MachineSpec;
   life: LifeStart;
+  /** Somebody's memory is in it: it was made of a machine that had an owner. */
+  isOwn: boolean;
+  /** What records call it that differ from it, where it was fetched from another host. */
+  origin?: { key: string; digest: string };
 }
 
 /** The two ports of the guest: small frames that are answered first, and everything large. */
@@ -90,6 +94,8 @@ export interface Machine {
   setNetwork(isOn: boolean): Promise<void>;
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
+  /** Lets all others of the host go first. */
+  yield(): Promise<void>;
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
@@ -132,6 +138,10 @@ export interface VmDriver {
   flatten(rest: Rest): Promise<string>;
   /** Makes of a rest what a template's folder holds. */
   spread(rest: Rest, folder: string): Promise<void>;
+  /** Puts layers that came from another host over what lies below them here. */
+  settle(rest: Pick<Rest, "spec" | "template" | "layers">): Promise<void>;
+  /** The same of a template's folder, which machines may use then. */
+  settleTemplate(folder: string, spec: MachineSpec): Promise<void>;
   /** A machine that goes on where another one was saved; stopped still. */
   restore(rest: Rest): Promise<Machine>;
   /** Ends every machine, also those that are on their way, and makes no more. */

@@ -27,6 +27,8 @@ export interface Recipe {
 /** What knows the machines that do not run. */
 export interface Asleep {
   reports(): VmReport[];
+  /** The last checkpoint of one that runs, for its report. */
+  checkpointOf(id: string): Partial<VmReport>;
   has(id: string): boolean;
   /** Forgets it, once what is under way with it is over. */
   remove(id: string): Promise<void>;
@@ -81,7 +83,9 @@ export class Vms {
     const starting = [...this.#placing.keys()].map((id): VmReport => {
       return { id, state: "starting", lastActivityAt: Date.now() };
     });
-    const running = [...this.#vms.values()].map((vm) => vm.report());
+    const running = [...this.#vms.values()].map((vm) => {
+      return { ...vm.report(), ...this.#asleep?.checkpointOf(vm.id) };
+    });
     const awake = new Set(running.map(({ id }) => id));
     const asleep = this.#asleep?.reports().filter(({ id }) => !awake.has(id)) ?? [];
     return [...starting, ...running, ...asleep];
@@ -142,8 +146,11 @@ export class Vms {
 
   /** The gateway has heard that these ended. */
   forget(reports: VmReport[]): void {
-    for (const { id, ended } of reports)
-      if (ended && this.#vms.get(id)?.ended) this.#vms.delete(id);
+    for (const { id, ended } of reports) {
+      if (!ended || !this.#vms.get(id)?.ended) continue;
+      this.#vms.delete(id);
+      void this.#asleep?.remove(id);
+    }
   }
 
   /** Takes no new machines; those it has go on. */
@@ -237,7 +244,10 @@ export class Vms {
 }
 
 /** Lets disk and file system grow to what is asked for; an image's own size is the least. */
-async function grownDisk({ machine, guest }: Made, askedGb: number): Promise<number> {
+export async function grownDisk(
+  { machine, guest }: Pick<Made, "machine" | "guest">,
+  askedGb: number,
+): Promise<number> {
   const { sizeGb } = machine.spec.image;
   const diskGb = Math.min(VM_SIZES.diskGb.most, Math.max(askedGb, sizeGb));
   if (diskGb === sizeGb) return diskGb;

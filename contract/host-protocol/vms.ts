@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
+import { SnapshotId, Stored } from "./vm-states.ts";
 
 const count = z.int().nonnegative();
 const text = z.string().max(500);
@@ -8,7 +9,7 @@ const text = z.string().max(500);
 export const VmSource = z.discriminatedUnion("type", [
   /** A built-in image, fresh. */
   z.object({ type: z.literal("image"), name: z.string().max(100) }),
-  /** A snapshot or a template of the org, by its record at the control plane. */
+  /** A snapshot or a template of the org, by its record at the control plane; a host that lacks it fetches it by its id. */
   z.object({ type: z.literal("snapshot"), id: z.string().max(100), recordPath: z.string() }),
 ]);
 export type VmSource = z.infer<typeof VmSource>;
@@ -69,6 +70,10 @@ export const VmReport = z.object({
   id: z.string(),
   /** A paused one outlives its host's process: it is in the first heartbeat of the next. */
   state: z.enum(["starting", "running", "paused"]),
+  /** Of a paused one its record, of a running one its last checkpoint. */
+  ...Stored,
+  /** When that checkpoint was taken, in milliseconds since the epoch. */
+  checkpointAt: z.number().exactOptional(),
   /** Set once it is gone without having been told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
   /** Milliseconds since the epoch. */
@@ -120,5 +125,7 @@ export const VmHeartbeat = z.object({
   vms: z.array(VmReport).max(1000),
   /** Templates of customers that it has. */
   templates: z.array(z.string().max(100)).max(1000).exactOptional(),
+  /** Snapshots that have reached the object store, each until a heartbeat with it was answered. */
+  durableSnapshots: z.array(SnapshotId).max(200).exactOptional(),
 });
 export type VmHeartbeat = z.infer<typeof VmHeartbeat>;

@@ -2,10 +2,12 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { ANSWER_HEADER } from "@svc/contract/host-protocol/ports.ts";
 import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
 import type { Located } from "../../durable-objects/sandbox.ts";
+import { passOn } from "../pass-on.ts";
 import { withoutToken } from "./credentials.ts";
 import { headersForClient, headersForGuest } from "./headers.ts";
 
 const WITHOUT_BODY = [204, 205, 304];
+const WITHOUT = { body: null, signal: null };
 
 /** A port of a sandbox at its host. */
 export interface PortAtHost extends Located {
@@ -26,8 +28,9 @@ export async function forward(
   if (isUpgrade) headers.set("upgrade", "websocket");
   const { method } = request;
   // The runtime sends no body with these, and takes offence at an empty one.
-  const body = method === "GET" || method === "HEAD" ? null : request.body;
-  const init = { method, headers, body, redirect: "manual" } as const;
+  const isBare = method === "GET" || method === "HEAD";
+  const { body, signal } = isBare ? WITHOUT : passOn(request);
+  const init = { method, headers, body, signal, redirect: "manual" } as const;
   const answer = await fetch(targetOf(request, to), { ...init, cache: "no-store" }).catch(() => {
     throw unreachable();
   });

@@ -1,4 +1,4 @@
-import { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { FakeVmHost } from "./fake-vm-host.ts";
 import { testGateway, type TestGateway } from "./gateway.ts";
@@ -11,6 +11,8 @@ export class VmGateway {
   readonly host: FakeVmHost;
   readonly key: string;
   readonly id: string;
+  /** A host that is not heard for 15 s is away. */
+  #beats: NodeJS.Timeout | undefined;
 
   private constructor(gateway: TestGateway, host: FakeVmHost, key: string, id: string) {
     this.gateway = gateway;
@@ -22,12 +24,16 @@ export class VmGateway {
   static async start(stateDir?: string): Promise<VmGateway> {
     const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
     const host = new FakeVmHost(gateway.hostToken);
-    await beat(gateway, host, await host.listen());
+    const url = await host.listen();
+    await beat(gateway, host, url);
     const key = await gateway.newKey();
     const headers = { authorization: `Bearer ${key}` };
-    const made = await fetch(new URL("/sandboxes", gateway.url), { method: "POST", headers });
-    const { sandboxId } = SandboxCreated.parse(await made.json());
-    return new VmGateway(gateway, host, key, sandboxId);
+    const answer = await fetch(new URL("/sandboxes", gateway.url), { method: "POST", headers });
+    const { sandboxId } = SandboxCreated.parse(await answer.json());
+    const made = new VmGateway(gateway, host, key, sandboxId);
+    // While it restarts nobody hears it.
+    made.#beats = setInterval(() => void beat(made.gateway, host, url).catch(() => null), 5_000);
+    return made;
   }
 
   /** Ends the gateway and starts it again where it was, over the same state. */
@@ -38,6 +44,7 @@ export class VmGateway {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#beats);
     await this.gateway.close();
     await this.host.close();
   }
@@ -75,7 +82,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     warm: 1,
     free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
     images: [{ name: "base", state: "ready" }],
-    vms: [],
+    vms: [...reports(host.vms, "running"), ...reports(host.paused, "paused")],
   };
   const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
     method: "POST",
@@ -84,3 +91,6 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
   });
   if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
 }
+
+const reports = (ids: Set<string>, state: VmReport["state"]): VmReport[] =>
+  [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));

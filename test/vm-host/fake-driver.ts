@@ -62,6 +62,10 @@ export class FakeDriver implements VmDriver {
 
   async spread(): Promise<void> {}
 
+  async settle(): Promise<void> {}
+
+  async settleTemplate(): Promise<void> {}
+
   async restore({ spec }: Rest): Promise<Machine> {
     return fakeMachine(spec);
   }
@@ -83,6 +87,7 @@ function fakeMachine(spec: MachineSpec): Machine {
     cont: async () => {},
     setNetwork: async () => {},
     growDisk: async () => {},
+    yield: async () => {},
     usage: async () => null,
     console: async () => "",
     keepDisk: () => {},

@@ -2,6 +2,7 @@ import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
+import { Objects } from "./objects.ts";
 
 export const HOST_TOKEN = "test-host-token";
 
@@ -10,12 +11,14 @@ export class Gateway {
   readonly beats: VmHeartbeat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
+  objects = new Objects();
   readonly #server: Server;
   readonly #watchers = new Set<() => void>();
 
   constructor() {
     this.#server = createServer((request, response) => {
       void (async () => {
+        if (await this.objects.answer(request, response)) return;
         const beat = VmHeartbeat.parse(await readJson(request, 1024 * 1024));
         const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
         this.beats.push(beat);

@@ -2,7 +2,8 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { FileUploaded } from "@svc/contract/vm/files.ts";
 import type { AppContext, Handler } from "../../context.ts";
-import { capStream, isLengthTold, tooLarge } from "../../middleware/body-cap.ts";
+import { tooLarge } from "../../middleware/body-cap.ts";
+import { passOn } from "../../pass-on.ts";
 import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
 import { checkPath } from "./path.ts";
 
@@ -15,16 +16,11 @@ export const uploadFile: Handler = async (c) => {
 };
 
 async function send(c: AppContext, { url, headers }: FileAtHost): Promise<Response> {
-  const call = new AbortController();
-  const { body } = c.req.raw;
-  const capped =
-    body && !isLengthTold(c.req.raw) ? capStream(body, LIMITS.fileBodyBytes, call) : null;
-  if (capped) c.executionCtx.waitUntil(capped.done);
-  const init = { method: "PUT", headers, signal: call.signal, redirect: "manual" } as const;
+  const { body, signal, isOver } = passOn(c.req.raw, LIMITS.fileBodyBytes);
   try {
-    return await fetch(url, { ...init, body: capped?.readable ?? body });
+    return await fetch(url, { method: "PUT", headers, body, signal, redirect: "manual" });
   } catch {
-    throw capped?.isOver() ? tooLarge(LIMITS.fileBodyBytes) : unreachable();
+    throw isOver() ? tooLarge(LIMITS.fileBodyBytes) : unreachable();
   }
 }
 
