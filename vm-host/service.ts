@@ -7,6 +7,8 @@ import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
+import { Builds } from "./builds/builds.ts";
+import { buildMeans } from "./builds/means.ts";
 import { Images } from "./images.ts";
 import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
 import { CacheSweep } from "./images/sweep.ts";
@@ -58,6 +60,7 @@ export class VmService {
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
   readonly #states: VmStates;
+  readonly #builds: Builds;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
@@ -82,6 +85,8 @@ export class VmService {
     this.#news = new DurableNews(store);
     this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
     vms.know(this.#states);
+    this.#builds = new Builds(store, onChange);
+    const builds = this.#builds;
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -93,7 +98,7 @@ export class VmService {
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
     const states = this.#states;
-    this.#front = createFront({ vms, states, images: this.#images, hostToken, log });
+    this.#front = createFront({ vms, states, builds, images: this.#images, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -146,6 +151,7 @@ export class VmService {
     await this.#states.pauseAll(PAUSE_ALL_MS);
     await this.#records?.close();
     await this.#driver?.close();
+    await this.#builds.close();
     await this.vms.close();
     await this.#shelf?.close();
     await this.#heartbeats.stop();
@@ -185,15 +191,31 @@ export class VmService {
       log: this.#log,
       onDurable: onChange,
     });
+    const records = this.#records;
+    const { store, ground: machine } = this.#foundation;
+    const { hasEgress } = machine;
+    const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
+    this.#builds.open(
+      buildMeans({
+        ...common,
+        ...records,
+        driver,
+        maker,
+        templates,
+        store,
+        hasEgress,
+        log: this.#log,
+      }),
+    );
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
     void this.#sweep.start(ground);
     this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
     if (this.#config.warm === 0) return;
-    const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
-    this.#shelf.stock(common);
-    maker.prepare(common);
+    const usual = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+    this.#shelf.stock(usual);
+    maker.prepare(usual);
   }
 
   async #listen(): Promise<void> {
@@ -223,6 +245,7 @@ export class VmService {
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,
+      templates: this.#builds.held,
       durableSnapshots: this.#news.next,
     });
   }
