@@ -9,6 +9,7 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
@@ -19,6 +20,7 @@ export const OPERATIONS = {
   ...DESKTOPS,
   ...FILES,
   ...PORTS,
+  ...TEMPLATES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,
