@@ -53,6 +53,7 @@ describe.skipIf(hindrance)("packages in a template", { timeout: MACHINE_MS }, ()
       {
         type: "run",
         cmd: "stat -c %U new; find /var/lib/apt/lists /var/cache/apt -name '*ackages*' -o -name '*.deb'",
+        user: "root",
       },
     ]);
     expect(report.error).toBeUndefined();
