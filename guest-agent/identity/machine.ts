@@ -3,18 +3,25 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 
+/** What takes an identity: a machine, or a share of one, which has clock, random pool and name from its machine. */
+export interface Bearer {
+  launcher: Launcher;
+  root: string;
+  isShare: boolean;
+}
+
 /** Makes the machine be who the host says it is. No process is started on the way. */
 export async function assume(
   identity: Identity,
-  launcher: Launcher,
-  root: string,
+  { launcher, root, isShare }: Bearer,
 ): Promise<IdentityDone> {
   const began = performance.now();
   const clockStepMs = identity.nowMs - Date.now();
   // The clock first: the other steps take time, and `nowMs` grows old.
-  await launcher.setClock(identity.nowMs);
+  if (!isShare) await launcher.setClock(identity.nowMs);
   await Promise.all([
-    launcher.addEntropy(identity.entropy),
+    !isShare && launcher.addEntropy(identity.entropy),
+    !isShare && writeFile(join(root, "proc/sys/kernel/hostname"), identity.hostname),
     nameMachine(identity, root),
     identity.dropConnections && launcher.dropConnections(),
   ]);
@@ -25,8 +32,6 @@ async function nameMachine(identity: Identity, root: string): Promise<void> {
   const { hostname, machineId, nameServers } = identity;
   const lines = nameServers.map((address) => `nameserver ${address}\n`).join("");
   await Promise.all([
-    // Not a file to be replaced: the kernel reads it.
-    writeFile(join(root, "proc/sys/kernel/hostname"), hostname),
     replace(join(root, "etc/hostname"), `${hostname}\n`),
     replace(join(root, "etc/machine-id"), `${machineId}\n`),
     replace(join(root, "etc/resolv.conf"), lines),

@@ -4,7 +4,8 @@ import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
-import type { Builds } from "../builds/builds.ts";
+import type { SharedPool } from "../shared/pool.ts";
+import type { Acts } from "../acts.ts";
 import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
@@ -30,6 +31,7 @@ export interface VmCall {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
   id: string;
   /** Whose machine or snapshot it is. */
   org: string;
@@ -54,10 +56,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   park: { POST: parkVm },
 };
 
-export interface Front {
-  vms: Vms;
-  states: VmStates;
-  builds: Builds;
+export interface Front extends Acts {
   images: Images;
   hostToken: string;
   log: Log;
@@ -98,9 +97,9 @@ async function answer(
   const { id, rest } = target;
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
-  const { vms, states, images } = front;
+  const { vms, states, images, shared } = front;
   const { org } = caller;
-  const call = { vms, states, images, id, org, rest, request, response };
+  const call = { vms, states, images, shared, id, org, rest, request, response };
   if (target.room === "drain") return drain(call);
   if (target.room === "snapshots") return removeSnapshot(call);
   if (target.room === "templates")
