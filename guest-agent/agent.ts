@@ -96,8 +96,8 @@ export class Agent {
   #identityMethod(): Method {
     return method(HOST_METHODS["identity.set"], async (identity) => {
       const { launcher, memory, root } = this.#parts;
-      const done = await assume(identity, launcher, root);
-      await memory.keep(identity);
+      const done = await assume(identity, this.#gate.last, launcher, root);
+      memory.keep(identity);
       this.#assumed(identity);
       return done;
     });

@@ -180,6 +180,7 @@ describe.skipIf(await missingMachine())("a host killed", { timeout: MACHINE_MS }
       await rig.delete("f");
       return keys.length > 0 && !keys.includes(plain);
     };
+    await rig.template();
     await rig.place("plain");
     const plain =
       readdirSync("/proc")
