@@ -63,7 +63,7 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
   return [
     kind === "desktop" ? ["desktop"] : [],
     source.type === "snapshot" ? ["snapshots"] : [],
-    isolation === "shared" ? ["shared"] : [],
+    isolation === "shared" ? ["isolation.shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();

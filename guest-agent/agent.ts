@@ -18,11 +18,14 @@ import { metricsMethod } from "./metrics.ts";
 import { dialMethod } from "./ports/dial.ts";
 import { ptyMethods } from "./pty/methods.ts";
 import { Terminals } from "./pty/terminals.ts";
+import { shareMethods } from "./shared/methods.ts";
 
 export interface AgentParts {
   launcher: Launcher;
   memory: IdentityMemory;
   root: string;
+  /** It serves a share: clock, name and random pool are its machine's, and it has no shares of its own. */
+  isShare: boolean;
   /** Made with the session's environment, which is read at every start of a command. */
   commands: (session: () => Readonly<Record<string, string>>) => Commands;
 }
@@ -51,11 +54,12 @@ export class Agent {
       host: {
         ...(exec && { "commands.exec": exec }),
         "clock.set": method(HOST_METHODS["clock.set"], async ({ nowMs }) => {
-          await parts.launcher.setClock(nowMs);
+          if (!parts.isShare) await parts.launcher.setClock(nowMs);
           return {};
         }),
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
+        ...(!parts.isShare && shareMethods()),
       },
       first: { "rpc.ping": pingMethod(), "identity.set": this.#identityMethod() },
     });
@@ -95,8 +99,8 @@ export class Agent {
 
   #identityMethod(): Method {
     return method(HOST_METHODS["identity.set"], async (identity) => {
-      const { launcher, memory, root } = this.#parts;
-      const done = await assume(identity, this.#gate.last, launcher, root);
+      const { memory } = this.#parts;
+      const done = await assume(identity, this.#gate.last, this.#parts);
       memory.keep(identity);
       this.#assumed(identity);
       return done;

@@ -22,6 +22,7 @@ import { DurableNews } from "./snapshots/news.ts";
 import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
 import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
+import { SharedPool } from "./shared/pool.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import { Vms } from "./vms.ts";
@@ -58,6 +59,7 @@ export class VmService {
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
   readonly #states: VmStates;
+  readonly #shared: SharedPool;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
@@ -82,6 +84,7 @@ export class VmService {
     this.#news = new DurableNews(store);
     this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
     vms.know(this.#states);
+    this.#shared = new SharedPool({ vms, capacity: this.#capacity, hasEgress, log });
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -92,8 +95,8 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    const states = this.#states;
-    this.#front = createFront({ vms, states, images: this.#images, hostToken, log });
+    const [states, images, shared] = [this.#states, this.#images, this.#shared];
+    this.#front = createFront({ vms, states, images, shared, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,

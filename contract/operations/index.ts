@@ -1,4 +1,5 @@
 import { ADMIN } from "./admin.ts";
+import { DESKTOPS } from "./desktops.ts";
 import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
@@ -15,6 +16,7 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...DESKTOPS,
   ...FILES,
   ...PORTS,
   ...PROFILES,

@@ -3,6 +3,13 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 
+/** What takes an identity: a machine, or a share of one, which has clock, random pool and name from its machine. */
+export interface Bearer {
+  launcher: Launcher;
+  root: string;
+  isShare: boolean;
+}
+
 /**
  * Makes the machine be who the host says it is. No process is started on the way. What the life before was told as well
  * is left as it is: a machine that goes on keeps what was made of its names since.
@@ -10,17 +17,17 @@ import type { Launcher } from "../launcher/launcher.ts";
 export async function assume(
   identity: Identity,
   before: Identity | null,
-  launcher: Launcher,
-  root: string,
+  { launcher, root, isShare }: Bearer,
 ): Promise<IdentityDone> {
   const began = performance.now();
   const clockStepMs = identity.nowMs - Date.now();
+  const isRenamed = !before || namesOf(before) !== namesOf(identity);
   // The helper does them in this order. The clock first: the other steps take time, and `nowMs` grows old.
   await Promise.all([
-    launcher.setClock(identity.nowMs),
-    launcher.addEntropy(identity.entropy),
+    !isShare && launcher.setClock(identity.nowMs),
+    !isShare && launcher.addEntropy(identity.entropy),
     identity.dropConnections && launcher.dropConnections(),
-    (!before || namesOf(before) !== namesOf(identity)) && nameMachine(identity, root),
+    isRenamed && nameMachine(identity, { root, isShare }),
   ]);
   return { generation: identity.generation, tookMs: performance.now() - began, clockStepMs };
 }
@@ -31,11 +38,11 @@ const namesOf = ({ hostname, machineId, nameServers }: Identity): string =>
 // Nothing else runs meanwhile: handing each step to another thread takes longer than the step.
 async function nameMachine(
   { hostname, machineId, nameServers }: Identity,
-  root: string,
+  { root, isShare }: Pick<Bearer, "root" | "isShare">,
 ): Promise<void> {
   const lines = nameServers.map((address) => `nameserver ${address}\n`).join("");
   // Not a file to be replaced: the kernel reads it.
-  writeFileSync(join(root, "proc/sys/kernel/hostname"), hostname);
+  if (!isShare) writeFileSync(join(root, "proc/sys/kernel/hostname"), hostname);
   replace(join(root, "etc/hostname"), `${hostname}\n`);
   replace(join(root, "etc/machine-id"), `${machineId}\n`);
   replace(join(root, "etc/resolv.conf"), lines);

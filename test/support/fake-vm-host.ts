@@ -77,6 +77,7 @@ const METRICS = VmMetrics.parse({
 /** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
+  capabilities: string[] = [];
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
@@ -159,10 +160,10 @@ export class FakeVmHost {
     const { upgrade } = this.mode;
     if (upgrade === "drop") return void socket.destroy();
     const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
-    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    const isSocket = /^\/vms\/[^/?]+\/(control|stream)$/.test(request.url ?? "");
     if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
     if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
-    if (isControl) return this.guest.control(request, socket, head);
+    if (isSocket) return this.guest.control(request, socket, head);
     await this.guest.upgrade(request, socket, head);
   }
 

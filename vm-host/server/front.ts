@@ -4,6 +4,7 @@ import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
+import type { SharedPool } from "../shared/pool.ts";
 import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
@@ -28,6 +29,7 @@ export interface VmCall {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
   id: string;
   /** Whose machine or snapshot it is. */
   org: string;
@@ -56,6 +58,7 @@ export interface Front {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
   hostToken: string;
   log: Log;
 }
@@ -95,9 +98,9 @@ async function answer(
   const { id, rest } = target;
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
-  const { vms, states, images } = front;
+  const { vms, states, images, shared } = front;
   const { org } = caller;
-  const call = { vms, states, images, id, org, rest, request, response };
+  const call = { vms, states, images, shared, id, org, rest, request, response };
   if (target.room === "drain") return drain(call);
   if (target.room === "snapshots") return removeSnapshot(call);
   const [name = ""] = rest.split(/[/?]/);
