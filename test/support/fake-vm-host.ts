@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
@@ -78,6 +78,8 @@ const METRICS = VmMetrics.parse({
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   capabilities: string[] = [];
+  /** `exec`: a command that hangs began; `exec cut`: nobody waits for it any more. Each with the id. */
+  readonly events = new EventEmitter();
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
@@ -237,7 +239,10 @@ export class FakeVmHost {
   #exec(id: string, text: string, response: ServerResponse): void {
     const asked = Exec.parse(JSON.parse(text));
     const { exec } = this.mode;
-    if (exec === "hang") return;
+    if (exec === "hang") {
+      this.events.emit("exec", id);
+      return void response.once("close", () => this.events.emit("exec cut", id));
+    }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");
