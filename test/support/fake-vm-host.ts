@@ -16,9 +16,9 @@ import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
-  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "wait", "odd", "drop"])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
@@ -137,6 +137,7 @@ export class FakeVmHost {
   /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;
     const held = { vms: [...this.vms], paused: [...this.paused] };
@@ -185,6 +186,8 @@ export class FakeVmHost {
     const { cpu, memMb, diskGb, isolation } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
+    if (put === "wait")
+      return void this.events.once("steered", () => this.#place(id, text, response));
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");
     if (put === "odd") return send(response, 201, "{}");
