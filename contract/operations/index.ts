@@ -10,6 +10,7 @@ import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
 import { SNAPSHOTS } from "./snapshots.ts";
+import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
@@ -21,6 +22,7 @@ export const OPERATIONS = {
   ...DESKTOPS,
   ...FILES,
   ...PORTS,
+  ...TEMPLATES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

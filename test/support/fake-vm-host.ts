@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
@@ -9,6 +9,7 @@ import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
 import type { Duplex } from "node:stream";
+import { FakeBuilds, FakeBuildMode } from "./fake-builds.ts";
 import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
@@ -16,9 +17,9 @@ import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
-  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "wait", "odd", "drop"])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
@@ -27,6 +28,7 @@ export const FakeVmMode = z.object({
   /** Machines that an earlier start of it has left asleep on its disk, and the record of each. */
   asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
+  build: FakeBuildMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
@@ -57,11 +59,14 @@ const METRICS = VmMetrics.parse({
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   capabilities: string[] = [];
+  /** `exec`: a command that hangs began; `exec cut`: nobody waits for it any more. Each with the id. */
+  readonly events = new EventEmitter();
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
   readonly states: FakeVmStates;
   readonly files = new FakeFiles();
+  readonly builds = new FakeBuilds();
   readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
@@ -108,6 +113,8 @@ export class FakeVmHost {
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
     if (id === null) return send(response, 401, "");
+    if (request.url?.startsWith("/templates/"))
+      return this.builds.answer({ mode: this.mode.build, id, text, request, response });
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
     if (request.url === "/drain") return send(response, 202, "");
@@ -129,6 +136,7 @@ export class FakeVmHost {
       this.states.paused.set(id, record);
     }
     this.mode.asleep = {};
+    if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;
     const { paused, parked, snapshots, checkpoints } = this.states;
@@ -140,7 +148,8 @@ export class FakeVmHost {
       records: Object.fromEntries([...checkpoints, ...paused]),
     };
     const files = Object.fromEntries(this.files.sizes());
-    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
+    const templates = this.builds.held;
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
   }
 
   /** What is passed on as it comes: the body is not read here. */
@@ -175,7 +184,7 @@ export class FakeVmHost {
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
     const body: unknown = text === "" ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
-    const [first = "", encoded] = path.slice(1).split("/");
+    const [first = "", encoded] = (path.split("?")[0] ?? "").slice(1).split("/");
     const id = decodeURIComponent(encoded ?? first);
     return claims?.id === id ? id : null;
   }
@@ -184,6 +193,8 @@ export class FakeVmHost {
     const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
+    if (put === "wait")
+      return void this.events.once("steered", () => this.#place(id, text, response));
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");
     if (put === "odd") return send(response, 201, "{}");
@@ -192,7 +203,8 @@ export class FakeVmHost {
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
     const isFork = source.type === "snapshot";
-    if (isFork && !this.states.hasSnapshot(source.id)) {
+    const isKnown = (id: string) => this.states.hasSnapshot(id) || this.builds.held.includes(id);
+    if (isFork && !isKnown(source.id)) {
       const body = { error: "There is no such snapshot here.", code: "UnknownSnapshot" };
       return send(response, 409, JSON.stringify(VmRefused.parse(body)));
     }
@@ -226,7 +238,10 @@ export class FakeVmHost {
     const asked = Exec.parse(JSON.parse(text));
     this.states.wake(id);
     const { exec } = this.mode;
-    if (exec === "hang") return;
+    if (exec === "hang") {
+      this.events.emit("exec", id);
+      return void response.once("close", () => this.events.emit("exec cut", id));
+    }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");

@@ -29,6 +29,8 @@ const Steered = z.object({
   records: z.record(z.string(), z.string()),
   /** Its files and their sizes. */
   files: z.record(z.string(), z.number()),
+  /** Templates that it has built. */
+  templates: z.array(z.string()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -78,7 +80,7 @@ export class VmHost {
 
   /** The heartbeat that follows all placements so far. */
   async heartbeat(): Promise<VmHeartbeat> {
-    const { bootId, seq, vms, paused } = await this.steer();
+    const { bootId, seq, vms, paused, templates } = await this.steer();
     return {
       type: "vm",
       bootId,
@@ -95,6 +97,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
+      templates,
       vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };
   }

@@ -8,10 +8,9 @@ import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm): string[] {
+function missingCapabilities({ kind, volumes, record }: PlaceVm): string[] {
   return [
     kind === "desktop" ? ["desktop"] : [],
-    isolation === "shared" ? ["shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
@@ -34,7 +33,11 @@ export async function placeVm(call: VmCall): Promise<void> {
     const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
     return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
   }
-  replyPlaced(response, await vms.place(id, ask.data, found.ground));
+  const placing =
+    ask.data.isolation === "shared"
+      ? call.shared.place({ id, org: call.org, ask: ask.data, ...found.ground })
+      : vms.place(id, ask.data, found.ground);
+  replyPlaced(response, await placing);
 }
 
 function replyPlaced(response: ServerResponse, outcome: Placed): void {
@@ -61,6 +64,8 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     const result = await vm.guest.exec(body.data, caller.signal);
     replyJson(response, 200, result);
   } catch (error) {
+    // Whoever asked has gone, and the command with them.
+    if (caller.signal.aborted) return;
     if (!isRefused(error, "Disconnected")) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {

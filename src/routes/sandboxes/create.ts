@@ -14,6 +14,7 @@ import { readCreate, type WantedSandbox } from "./read-create.ts";
 import { recordingOf } from "./recording.ts";
 import { urlsOf } from "./record.ts";
 import { checkAdmission } from "./rules.ts";
+import { withTemplate } from "../templates/order.ts";
 
 export const createSandbox: Handler = async (c) => {
   const wanted = await readCreate(c);
@@ -32,8 +33,8 @@ interface MadeSandbox {
 
 /** The pipeline of POST /sandboxes and POST /desktops. Throws what stands against it. */
 export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise<MadeSandbox> {
-  const { fork } = await checkAdmission(c, wanted);
-  const order = await orderOf(c, wanted, fork);
+  const named = await checkAdmission(c, wanted);
+  const order = withTemplate(await orderOf(c, wanted, named.fork), named.template);
   const made = await reach(() => c.env.SANDBOXES.getByName(order.id).create(order));
   if (isRefusal(made)) {
     const { code, message, context } = made.refused;
@@ -69,7 +70,7 @@ async function orderOf(
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   const idleMs = Math.min(wanted.timeoutMs ?? defaultIdleMs(kind), plan.vmIdleMaxMs);
-  // Templates were refused above: nothing but an image or a snapshot is left.
+  // A template comes over it.
   const name = source.type === "image" ? source.name : (fork?.template ?? "base");
   return {
     id: await mintVmId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
