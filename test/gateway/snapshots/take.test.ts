@@ -79,7 +79,7 @@ describe("POST /sandboxes/:id/snapshots", () => {
     expect([response.status, await response.json()]).toMatchObject([400, { code: "InvalidJson" }]);
   });
 
-  test("of one that is gone or starting is 404 or 409; of a shared one 400", async () => {
+  test("of one that is gone is 404, of a shared one 400, and no host is asked", async () => {
     const { host, id, key, remove, take } = await snapshotting();
     await remove(`/sandboxes/${id}`);
     expect((await take()).status).toBe(404);
