@@ -11,7 +11,13 @@ import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import {
+  NotRestorable,
+  RECORD_VERSION,
+  type RestingHome,
+  type SnapshotRecord,
+  newRecordId,
+} from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
@@ -29,9 +35,11 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot";
+  kind: "paused" | "checkpoint" | "snapshot" | "shared";
   id: string;
   isLive: boolean;
+  /** Of a machine of shares. */
+  home?: RestingHome;
 }
 
 /** What a copy of a record is to be. */
@@ -54,13 +62,14 @@ export class RecordKeeper {
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
-  async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
+  async take(vm: Vm, { kind, id, isLive, home }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
       const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      if (home) record.home = home;
       return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
