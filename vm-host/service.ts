@@ -23,6 +23,7 @@ import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
 import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
 import { SharedPool } from "./shared/pool.ts";
+import { SharedRests } from "./shared/rests.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import { Vms } from "./vms.ts";
@@ -82,9 +83,11 @@ export class VmService {
     const { vms } = this;
     const { store } = foundation;
     this.#news = new DurableNews(store);
-    this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
+    const common = { vms, capacity: this.#capacity, hasEgress, log };
+    this.#shared = new SharedPool(common);
+    const shared = new SharedRests({ ...common, pool: this.#shared, store });
+    this.#states = new VmStates({ ...common, store, shared, onChange });
     vms.know(this.#states);
-    this.#shared = new SharedPool({ vms, capacity: this.#capacity, hasEgress, log });
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -95,8 +98,8 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    const [states, images, shared] = [this.#states, this.#images, this.#shared];
-    this.#front = createFront({ vms, states, images, shared, hostToken, log });
+    const [states, images] = [this.#states, this.#images];
+    this.#front = createFront({ vms, states, images, shared: this.#shared, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
