@@ -3,14 +3,14 @@ import { forgetPreview } from "../control-plane/previews.ts";
 import { writeSegment } from "../control-plane/usage.ts";
 import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { SandboxEvent } from "./states/sandbox.ts";
-import type { Duty } from "./states/sandbox-duties.ts";
+import type { Act, Duty } from "./states/sandbox-duties.ts";
 import { endVm } from "./vm-client.ts";
 
 /** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
 export async function perform(
   env: Env,
   sandbox: StoredSandbox,
-  duty: Exclude<Duty, "pause">,
+  duty: Exclude<Duty, Act>,
 ): Promise<SandboxEvent | null> {
   switch (duty) {
     case "index":

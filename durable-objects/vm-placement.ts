@@ -69,7 +69,7 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
   ].flat();
 }
 
-/** Hosts with room and the image first, then those with a warm machine, then the emptiest. */
+/** Hosts that hold the template first, then those with room and the image, then those with a warm machine, then the emptiest. */
 function likelier(body: PlaceVm) {
   const rank = (host: HostRecord): number[] => {
     const { free, images = [], warm = 0 } = host;
@@ -78,7 +78,8 @@ function likelier(body: PlaceVm) {
     const hasImage =
       source.type !== "image" ||
       images.some(({ name, state }) => name === source.name && state === "ready");
-    return [hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
+    const holds = source.type === "snapshot" && host.templates?.includes(source.id);
+    return [holds ? 1 : 0, hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
   };
   return (left: HostRecord, right: HostRecord): number => {
     const [a, b] = [rank(left), rank(right)];

@@ -7,6 +7,8 @@ import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
+import { type Acts, openActs } from "./acts.ts";
+import { buildMeans } from "./builds/means.ts";
 import { Images } from "./images.ts";
 import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
 import { CacheSweep } from "./images/sweep.ts";
@@ -20,13 +22,10 @@ import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.
 import { createFront } from "./server/front.ts";
 import { DurableNews } from "./snapshots/news.ts";
 import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
-import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
-import { SharedPool } from "./shared/pool.ts";
-import { SharedRests } from "./shared/rests.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
-import { Vms } from "./vms.ts";
+import type { Vms } from "./vms.ts";
 
 const DISK_CHECK_MS = 5_000;
 /** Of the time that a host has to stop. */
@@ -59,8 +58,7 @@ export class VmService {
   readonly #capacity: Capacity;
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
-  readonly #states: VmStates;
-  readonly #shared: SharedPool;
+  readonly #acts: Acts;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
@@ -79,15 +77,11 @@ export class VmService {
     const onChange = (): void => this.#heartbeats.touch();
     this.#capacity = new Capacity(config.room);
     const { hasEgress } = foundation.ground;
-    this.vms = new Vms({ capacity: this.#capacity, log, hasEgress, onChange });
-    const { vms } = this;
     const { store } = foundation;
     this.#news = new DurableNews(store);
-    const common = { vms, capacity: this.#capacity, hasEgress, log };
-    this.#shared = new SharedPool(common);
-    const shared = new SharedRests({ ...common, pool: this.#shared, store });
-    this.#states = new VmStates({ ...common, store, shared, onChange });
-    vms.know(this.#states);
+    const acts = openActs({ capacity: this.#capacity, store, hasEgress, log, onChange });
+    this.#acts = acts;
+    this.vms = acts.vms;
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -98,8 +92,7 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    const [states, images] = [this.#states, this.#images];
-    this.#front = createFront({ vms, states, images, shared: this.#shared, hostToken, log });
+    this.#front = createFront({ ...acts, images: this.#images, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -149,9 +142,10 @@ export class VmService {
     this.#keeper.close();
     this.#sweep.close();
     this.vms.isDraining = true;
-    await this.#states.pauseAll(PAUSE_ALL_MS);
+    await this.#acts.states.pauseAll(PAUSE_ALL_MS);
     await this.#records?.close();
     await this.#driver?.close();
+    await this.#acts.builds.close();
     await this.vms.close();
     await this.#shelf?.close();
     await this.#heartbeats.stop();
@@ -186,20 +180,36 @@ export class VmService {
       driver,
       templates,
       store: this.#foundation.store,
-      states: this.#states,
+      states: this.#acts.states,
       capacity: this.#capacity,
       log: this.#log,
       onDurable: onChange,
     });
+    const records = this.#records;
+    const { store, ground: machine } = this.#foundation;
+    const { hasEgress } = machine;
+    const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
+    this.#acts.builds.open(
+      buildMeans({
+        ...common,
+        ...records,
+        driver,
+        maker,
+        templates,
+        store,
+        hasEgress,
+        log: this.#log,
+      }),
+    );
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
     void this.#sweep.start(ground);
     this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
     if (this.#config.warm === 0) return;
-    const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
-    this.#shelf.stock(common);
-    maker.prepare(common);
+    const usual = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+    this.#shelf.stock(usual);
+    maker.prepare(usual);
   }
 
   async #listen(): Promise<void> {
@@ -229,6 +239,7 @@ export class VmService {
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,
+      templates: this.#acts.builds.held,
       durableSnapshots: this.#news.next,
     });
   }

@@ -22,6 +22,7 @@ export const HostRecord = z.object({
   warm: z.number().exactOptional(),
   free: VmHeartbeat.shape.free.exactOptional(),
   images: z.array(ImageReport).exactOptional(),
+  templates: VmHeartbeat.shape.templates,
   /** Why it can serve nothing at all. */
   hint: z.string().exactOptional(),
   /** Milliseconds since the epoch. */

@@ -123,6 +123,8 @@ export const VmHeartbeat = z.object({
   hint: text.exactOptional(),
   draining: z.boolean().exactOptional(),
   vms: z.array(VmReport).max(1000),
+  /** Templates of customers that it has. */
+  templates: z.array(z.string().max(100)).max(1000).exactOptional(),
   /** Snapshots that have reached the object store, each until a heartbeat with it was answered. */
   durableSnapshots: z.array(SnapshotId).max(200).exactOptional(),
 });

@@ -1,4 +1,5 @@
 import { ADMIN } from "./admin.ts";
+import { DESKTOPS } from "./desktops.ts";
 import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
@@ -8,6 +9,7 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
@@ -15,8 +17,10 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...DESKTOPS,
   ...FILES,
   ...PORTS,
+  ...TEMPLATES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

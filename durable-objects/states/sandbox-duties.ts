@@ -8,8 +8,10 @@ export const wantsPause = (state: SandboxState): boolean =>
   state.awaySince === null &&
   !isBilling(state.bill);
 
+/** Duties that are acts on the machine, which its lifecycle asks for. */
+export type Act = "pause";
 /** What a change obliges the object to do. All but `machine` are repeated until done. */
-export type Duty = "index" | "usage" | "host" | "pause" | "machine";
+export type Duty = "index" | "usage" | "host" | "machine" | Act;
 
 /** The duties of going from one state to another. */
 export function duties(before: SandboxState, after: SandboxState): Duty[] {

@@ -10,6 +10,7 @@ import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
 import type { Duplex } from "node:stream";
+import { FakeBuilds, FakeBuildMode } from "./fake-builds.ts";
 import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
@@ -27,6 +28,7 @@ export const FakeVmMode = z.object({
   pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
   resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
   files: FakeFilesMode.default("ok"),
+  build: FakeBuildMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
@@ -77,12 +79,14 @@ const METRICS = VmMetrics.parse({
 /** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
+  capabilities: string[] = [];
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
   /** Machines that it has saved. */
   readonly paused = new Set<string>();
   readonly files = new FakeFiles();
+  readonly builds = new FakeBuilds();
   readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
@@ -119,6 +123,8 @@ export class FakeVmHost {
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
     if (id === null) return send(response, 401, "");
+    if (request.url?.startsWith("/templates/"))
+      return this.builds.answer({ mode: this.mode.build, id, text, request, response });
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
     if (request.url === "/drain") return send(response, 202, "");
@@ -138,7 +144,8 @@ export class FakeVmHost {
     const { calls, bootId, seq } = this;
     const held = { vms: [...this.vms], paused: [...this.paused] };
     const files = Object.fromEntries(this.files.sizes());
-    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
+    const templates = this.builds.held;
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
   }
 
   /** What is passed on as it comes: the body is not read here. */
@@ -159,10 +166,10 @@ export class FakeVmHost {
     const { upgrade } = this.mode;
     if (upgrade === "drop") return void socket.destroy();
     const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
-    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    const isSocket = /^\/vms\/[^/?]+\/(control|stream)$/.test(request.url ?? "");
     if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
     if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
-    if (isControl) return this.guest.control(request, socket, head);
+    if (isSocket) return this.guest.control(request, socket, head);
     await this.guest.upgrade(request, socket, head);
   }
 
@@ -173,14 +180,16 @@ export class FakeVmHost {
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
     const body: unknown = text === "" ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
-    const [first = "", encoded] = path.slice(1).split("/");
+    const [first = "", encoded] = (path.split("?")[0] ?? "").slice(1).split("/");
     const id = decodeURIComponent(encoded ?? first);
     return claims?.id === id ? id : null;
   }
 
   #place(id: string, text: string, response: ServerResponse): void {
-    const { cpu, memMb, diskGb, isolation } = PlaceVm.parse(JSON.parse(text));
+    const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
+    if (source.type === "snapshot" && !this.builds.held.includes(source.id))
+      return refuse(response, [409, "UnknownSnapshot"]);
     if (put === "hang") return;
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");

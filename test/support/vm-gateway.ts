@@ -21,9 +21,11 @@ export class VmGateway {
     this.id = id;
   }
 
-  static async start(stateDir?: string): Promise<VmGateway> {
+  /** `capabilities`: what its host says that it can. */
+  static async start(stateDir?: string, capabilities: string[] = []): Promise<VmGateway> {
     const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
     const host = new FakeVmHost(gateway.hostToken);
+    host.capabilities = capabilities;
     const url = await host.listen();
     await beat(gateway, host, url);
     const key = await gateway.newKey();
@@ -74,7 +76,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     seq: host.seq,
     url,
     versions: { qemu: "7.2.22" },
-    capabilities: [],
+    capabilities: host.capabilities,
     isolation: "uid",
     egress: "filtered",
     weaknesses: [],

@@ -24,6 +24,8 @@ const Steered = z.object({
   paused: z.array(z.string()),
   /** Its files and their sizes. */
   files: z.record(z.string(), z.number()),
+  /** Templates that it has built. */
+  templates: z.array(z.string()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -73,7 +75,7 @@ export class VmHost {
 
   /** The heartbeat that follows all placements so far. */
   async heartbeat(): Promise<VmHeartbeat> {
-    const { bootId, seq, vms, paused } = await this.steer();
+    const { bootId, seq, vms, paused, templates } = await this.steer();
     return {
       type: "vm",
       bootId,
@@ -89,6 +91,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
+      templates,
       vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };
   }

@@ -1,8 +1,8 @@
 import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { type RecordKeeper, lifeOf } from "../snapshots/keeper.ts";
+import type { RecordKeeper } from "../snapshots/keeper.ts";
 import { Lanes } from "../snapshots/lanes.ts";
-import type { RestingShare, SnapshotRecord } from "../snapshots/record.ts";
+import { type RestingShare, type SnapshotRecord, lifeOf } from "../snapshots/record.ts";
 import { StateError, failed } from "../snapshots/state-error.ts";
 import type { Kept, Store } from "../snapshots/store.ts";
 import type { Vm } from "../vm.ts";

@@ -3,6 +3,7 @@ import { RecordId, SnapshotPlatform } from "@svc/contract/host-protocol/vm-state
 import { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
+import type { LifeStart } from "../driver.ts";
 import { Manifest } from "../images/store.ts";
 
 /** Counts up when a record of before can no longer be read. */
@@ -21,6 +22,8 @@ const Self = z.object({
   machineId: z.string(),
   envs: z.record(z.string(), z.string()),
   hasNetwork: z.boolean(),
+  cwd: z.string().exactOptional(),
+  user: z.string().exactOptional(),
 });
 /** How the next life of an agent begins; secret. */
 const Life = z.object({ word: z.string(), generation: z.int() });
@@ -57,8 +60,12 @@ export const SnapshotRecord = z.object({
   org: z.string().nullable().default(null),
   /** The sandbox's id when it is paused or the checkpoint of one that runs; the snapshot's own; a copy's `recordId`. */
   id: z.string().min(1),
-  /** A copy is another host's record, fetched to go on from; it goes without its origin. */
-  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "shared"]),
+  /**
+   * A copy is another host's record, fetched to go on from; it goes without its origin. A layer is what a step of a
+   * template's build has made; it never leaves this host.
+   * Of a machine that holds shares: those of them that rest.
+   */
+  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "layer", "shared"]),
   /** All of it is in the object store. */
   durable: z.boolean().default(false),
   /** Its machine had a checkpoint: what goes on from here has one, too. */
@@ -89,6 +96,11 @@ export const SnapshotRecord = z.object({
   lastActivityAt: z.number(),
 });
 export type SnapshotRecord = z.infer<typeof SnapshotRecord>;
+
+/** How the agent in a record begins its next life. */
+export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
+  return { word: Buffer.from(word, "hex"), generation };
+}
 
 /** Why a record cannot go on here, now or ever: found before anything is tried. */
 export class NotRestorable extends Error {

@@ -37,7 +37,8 @@ export async function readCreate(c: AppContext): Promise<WantedSandbox> {
   return wantedOf(await parseObject(c, CreateSandbox));
 }
 
-function wantedOf(asked: CreateSandbox): WantedSandbox {
+/** What a create asks for, whichever route it came by: its defaults, and what goes across fields. */
+export function wantedOf(asked: CreateSandbox): WantedSandbox {
   const kind = asked.kind ?? "sandbox";
   const isolation = asked.isolation ?? "dedicated";
   if (isolation === "shared") checkShared(asked, kind);

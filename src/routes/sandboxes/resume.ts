@@ -26,7 +26,7 @@ export async function wake(env: Env, id: string, admitted: Admitted | null): Pro
 }
 
 /** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
-async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+export async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   const sandbox = env.SANDBOXES.getByName(id);
   const kind = await reach(() => sandbox.kind());
   if (!kind) throw noSandbox();
