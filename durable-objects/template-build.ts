@@ -1,5 +1,6 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
+import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { TemplateEvent } from "./states/template.ts";
@@ -8,6 +9,8 @@ import type { StoredTemplate } from "./template-store.ts";
 
 /** Pause before the next look when nothing came of this one. */
 const pauseMs = 2000;
+/** Pause in which lines gather: a build may print many a second. */
+const gatherMs = 250;
 
 /** The part of a TemplateDO that a look at its build works on. */
 export interface BuildDesk {
@@ -94,7 +97,8 @@ async function hear(
     return pauseMs;
   }
   take(desk, answer.report);
-  return 0;
+  const { length } = answer.report.entries;
+  return length > 0 && length < TEMPLATE_LIMITS.pageLines ? gatherMs : 0;
 }
 
 /** Lines, and what they came to, in one go: neither is there without the other. */
@@ -105,7 +109,9 @@ function take(desk: BuildDesk, report: BuildReport): void {
   const isWhole = entries.length === 0;
   if (state === "ready" && got && isWhole) {
     const { cpu, memMb, diskGb } = got;
-    desk.apply({ type: "built", step }, { cpu, memMb, diskGb, hostOffset: nextOffset });
+    // All of them, also where the host has forgotten how it went.
+    const done = desk.read()?.steps ?? step;
+    desk.apply({ type: "built", step: done }, { cpu, memMb, diskGb, hostOffset: nextOffset });
   } else if (state === "failed" && isWhole) {
     const { step: at, message } = error ?? { step, message: "The build failed." };
     desk.apply({ type: "broke", step: at, message }, { hostOffset: nextOffset });

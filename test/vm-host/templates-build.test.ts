@@ -115,7 +115,7 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
       ],
       {},
       2,
-      /^run: bash ended with code 3/,
+      /^run: it ended with code 3/,
     ],
     [
       "a file that cannot be written",

@@ -1,9 +1,11 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { Store } from "../snapshots/store.ts";
 import { Build, type BuildMeans } from "./build.ts";
 
 const SWEEP_MS = 10_000;
+const CLOSE_MS = 1_500;
 
 /** The builds of this host: one at a time, in their order, and what came of them. */
 export class Builds {
@@ -68,7 +70,8 @@ export class Builds {
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     for (const build of this.#builds.values()) build.cancel("The host stops.");
-    await this.#queue;
+    // What copies files at that moment ends with the process; it is none of a record yet.
+    await Promise.race([this.#queue, pause(CLOSE_MS, null, { ref: false })]);
   }
 
   /** What an earlier run of this host has built. */

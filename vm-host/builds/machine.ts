@@ -42,10 +42,7 @@ export class Workshop {
       const exitCode = await this.#command(number, command);
       if (exitCode === 0) continue;
       const hint = exitCode === 127 && step.type === "npm" ? NO_NPM : "";
-      throw new StepError(
-        number,
-        `${step.type}: ${command.cmd} ended with code ${exitCode}.${hint}`,
-      );
+      throw new StepError(number, `${step.type}: it ended with code ${exitCode}.${hint}`);
     }
   }
 

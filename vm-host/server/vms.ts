@@ -67,6 +67,8 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     const result = await vm.guest.exec(body.data, caller.signal);
     replyJson(response, 200, result);
   } catch (error) {
+    // Whoever asked has gone, and the command with them.
+    if (caller.signal.aborted) return;
     if (!isRefused(error, "Disconnected")) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {

@@ -23,6 +23,7 @@ import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
+const QUIET_MS = 1_500;
 /** Each layer costs every read of the disk a look. */
 const MOST_LAYERS = 8;
 
@@ -57,6 +58,8 @@ export class RecordKeeper {
   readonly #parts: KeeperParts;
   /** Records that are being made templates. */
   readonly #promoting = new Set<string>();
+  /** Those that will be, once it is quiet. */
+  readonly #waiting = new Map<string, NodeJS.Timeout>();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -265,8 +268,20 @@ export class RecordKeeper {
     const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
     // Beyond that nobody counts.
     if (forks <= FORKS_TO_PROMOTE) void store.change(kept, { forks }).catch(() => null);
-    if (forks >= FORKS_TO_PROMOTE && !this.#promoting.has(key)) this.#promote(key, kept, rest);
+    if (forks >= FORKS_TO_PROMOTE) this.#promoteSoon(key, kept, rest);
     return null;
+  }
+
+  /** Once nobody has forked it for a moment: the work would take the processor from the forks. */
+  #promoteSoon(key: string, kept: Kept, rest: Rest): void {
+    if (this.#promoting.has(key)) return;
+    clearTimeout(this.#waiting.get(key));
+    const { kind, id } = kept.record;
+    const promote = (): void => {
+      this.#waiting.delete(key);
+      if (this.#parts.store.get(kind, id)) this.#promote(key, kept, rest);
+    };
+    this.#waiting.set(key, setTimeout(promote, QUIET_MS).unref());
   }
 
   #promote(key: string, { record }: Kept, rest: Rest): void {
