@@ -47,6 +47,17 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await isCounting("right");
   });
 
+  test("one that stands still can be ended while its neighbours run", async () => {
+    await rig.place("brief", SHARE);
+    await rig.sh("brief", COUNT);
+    await pause(rig, "brief");
+    expect((await rig.delete("brief")).status).toBe(204);
+    await rig.gateway.beat(({ vms }) => !vms.some(({ id }) => id === "brief"));
+    expect((await post(rig, "brief", "resume")).status).toBe(404);
+    await isCounting("left");
+    await isCounting("right");
+  });
+
   test("when the last one pauses the machine ends; each goes on when it is resumed, and not before", async () => {
     await pause(rig, "left");
     const asleep = await pause(rig, "right");
