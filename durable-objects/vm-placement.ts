@@ -1,9 +1,10 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
-import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
+import { holderAway, hostsFor, notRestorable, type SavedMachine } from "./restorable.ts";
 import { VmAttempts } from "./vm-attempts.ts";
 import type { PlaceVmAnswer } from "./vm-client.ts";
 
@@ -13,6 +14,8 @@ export interface VmSeeker {
   body: PlaceVm;
   /** How long it may take, in ms. */
   acquireMs: number;
+  /** What it goes on from, when that is not an image. */
+  saved?: SavedMachine;
   /** Whether it is still wanted: a DELETE may come first. */
   isWanted(): boolean;
 }
@@ -27,7 +30,12 @@ const mostAsked = 5;
  * nothing does not use up the time of the others: a free one is asked beside it, and the first machine counts.
  */
 export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacement> {
-  const { hosts, missing } = await hostsFor(env, seeker.body);
+  const { hosts: able, missing } = await hostsOf(env, seeker.body);
+  const { saved } = seeker;
+  const choice = saved && able.length > 0 ? hostsFor(able, saved) : { hosts: able };
+  if (isRefusal(choice)) return choice;
+  const { hosts } = choice;
+  if (saved && able.length > 0 && hosts.length === 0) return holderAway();
   if (hosts.length === 0) return noHost(seeker.body, missing);
   const attempts = new VmAttempts(env, seeker);
   try {
@@ -67,7 +75,7 @@ function placedOn({ hostId, url }: HostRecord, got: VmPlaced): VmPlacement {
 }
 
 /** VM hosts that take machines of this sort, and what the others lack when there are only others. */
-async function hostsFor(env: Env, body: PlaceVm) {
+async function hostsOf(env: Env, body: PlaceVm) {
   // Without the registry there is nobody to ask.
   const registered = await registeredHosts(env).catch(() => []);
   const open = registered.filter((host) => host.type === "vm" && !host.draining);
@@ -83,7 +91,7 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
   return [
     kind === "desktop" ? ["desktop"] : [],
     source.type === "snapshot" ? ["snapshots"] : [],
-    isolation === "shared" ? ["shared"] : [],
+    isolation === "shared" ? ["isolation.shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
@@ -92,7 +100,7 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
 const hasRoom = ({ free }: HostRecord, { cpu, memMb }: PlaceVm): boolean =>
   free !== undefined && free.slots > 0 && free.cpu >= cpu && free.memMb >= memMb;
 
-/** Hosts with room and the image first, then those with a warm machine, then the emptiest. */
+/** Hosts that hold the template first, then those with room and the image, then those with a warm machine, then the emptiest. */
 function likelier(body: PlaceVm) {
   const rank = (host: HostRecord): number[] => {
     const { free, images = [], warm = 0 } = host;
@@ -100,7 +108,9 @@ function likelier(body: PlaceVm) {
     const hasImage =
       source.type !== "image" ||
       images.some(({ name, state }) => name === source.name && state === "ready");
-    return [hasRoom(host, body) && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
+    const holds = source.type === "snapshot" && host.templates?.includes(source.id);
+    const isFit = hasRoom(host, body) && hasImage;
+    return [holds ? 1 : 0, isFit ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
   };
   return (left: HostRecord, right: HostRecord): number => {
     const [a, b] = [rank(left), rank(right)];
@@ -142,5 +152,7 @@ function refusalOf(answers: NotPlaced[]): Refusal {
   }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
+  const foreign = saying("SnapshotNotRestorable") ?? saying("UnknownSnapshot");
+  if (foreign) return notRestorable(foreign.error);
   return refusal("HostRejected", "The host could not make the machine. Try again.");
 }

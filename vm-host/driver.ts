@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Image } from "./images/store.ts";
 import type { Layer } from "./images/layer.ts";
 
@@ -86,7 +86,7 @@ export interface Machine {
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
-  openStream(port: GuestPort): Socket;
+  openStream(port: GuestPort): Duplex;
   /** Freezes its processors. */
   stop(): Promise<void>;
   cont(): Promise<void>;
@@ -94,6 +94,8 @@ export interface Machine {
   setNetwork(isOn: boolean): Promise<void>;
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
+  /** Lets all others of the host go first. */
+  yield(): Promise<void>;
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
@@ -106,7 +108,7 @@ export interface Machine {
 }
 
 /** What only some drivers can. What is absent is refused as a missing capability. */
-export type Capability = "snapshots" | "volumes.mount" | "desktop" | "shared";
+export type Capability = "snapshots" | "volumes.mount" | "desktop" | "isolation.shared";
 
 /** Makes machines. QEMU is the one there is. */
 export interface VmDriver {

@@ -72,7 +72,10 @@ interface Start {
 
 export class QemuDriver implements VmDriver {
   readonly name = "qemu";
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(["snapshots"]);
+  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
+    "snapshots",
+    "isolation.shared",
+  ]);
   readonly version: string;
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;

@@ -4,14 +4,16 @@ import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import { missingForShare } from "../shared/choose.ts";
 import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm): string[] {
+function missingCapabilities(ask: PlaceVm): string[] {
+  const { kind, volumes, record } = ask;
   return [
+    missingForShare(ask),
     kind === "desktop" ? ["desktop"] : [],
-    isolation === "shared" ? ["shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
@@ -34,7 +36,11 @@ export async function placeVm(call: VmCall): Promise<void> {
     const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
     return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
   }
-  replyPlaced(response, await vms.place(id, ask.data, found.ground));
+  const placing =
+    ask.data.isolation === "shared"
+      ? call.shared.place({ id, org: call.org, ask: ask.data, ...found.ground })
+      : vms.place(id, ask.data, found.ground);
+  replyPlaced(response, await placing);
 }
 
 function replyPlaced(response: ServerResponse, outcome: Placed): void {
