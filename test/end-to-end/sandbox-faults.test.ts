@@ -75,7 +75,7 @@ test(
       await it.restart(stateDir);
       await step();
     }
-    expect([...it.host.vms, ...it.host.paused]).toEqual([]);
+    expect([...it.host.vms, ...it.host.states.paused.keys()]).toEqual([]);
   },
 );
 
