@@ -54,7 +54,7 @@ describe("document 2", () => {
     async (code, file) => {
       expect(Object.keys(ERRORS)).toContain(code);
       const source = await sourceOf(file);
-      if (source !== null) expect(source).toContain(`"${code}"`);
+      expect(source ?? `"${code}"`).toContain(`"${code}"`);
     },
   );
 });
