@@ -104,8 +104,8 @@ export class Agent {
   #identityMethod(): Method {
     return method(HOST_METHODS["identity.set"], async (identity) => {
       const { memory } = this.#parts;
-      const done = await assume(identity, this.#parts);
-      await memory.keep(identity);
+      const done = await assume(identity, this.#gate.last, this.#parts);
+      memory.keep(identity);
       this.#assumed(identity);
       return done;
     });

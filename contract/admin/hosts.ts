@@ -16,6 +16,7 @@ export const HostRecord = z.object({
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
   /** VM hosts. */
   accel: VmHeartbeat.shape.accel,
+  platform: VmHeartbeat.shape.platform,
   capabilities: z.array(z.string()).exactOptional(),
   egress: z.string().exactOptional(),
   weaknesses: z.array(z.string()).exactOptional(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
-import { SnapshotId, Stored } from "./vm-states.ts";
+import { HostPlatform, SnapshotId, Stored } from "./vm-states.ts";
 
 const count = z.int().nonnegative();
 const text = z.string().max(500);
@@ -105,6 +105,8 @@ export const VmHeartbeat = z.object({
   accel: z
     .object({ name: z.enum(["kvm", "hvf", "tcg"]), reason: text, bootMs: count })
     .exactOptional(),
+  /** What records can go on here. Absent before the trial. */
+  platform: HostPlatform.exactOptional(),
   /** What only some hosts can: absent is refused. */
   capabilities: z.array(text).max(50),
   /** A user of its own per machine, or the host's own user. */

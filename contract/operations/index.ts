@@ -9,6 +9,7 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SNAPSHOTS } from "./snapshots.ts";
 import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 
@@ -17,6 +18,7 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...SNAPSHOTS,
   ...DESKTOPS,
   ...FILES,
   ...PORTS,

@@ -1,8 +1,7 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
-import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
@@ -14,19 +13,20 @@ import { FakeBuilds, FakeBuildMode } from "./fake-builds.ts";
 import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
+import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
-  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "wait", "odd", "drop"])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
-  /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
-  pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
-  resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
+  ...FakeStatesMode,
+  /** Machines that an earlier start of it has left asleep on its disk, and the record of each. */
+  asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
   build: FakeBuildMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
@@ -47,27 +47,6 @@ const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefuse
   ],
 };
 
-type Refusal = [number, StateRefused["code"]];
-
-const PAUSE_REFUSALS: Record<"unable" | "fault" | "missing", Refusal> = {
-  unable: [409, "HostCapabilityMissing"],
-  fault: [503, "SnapshotFailed"],
-  missing: [404, "NotRunning"],
-};
-
-const RESUME_REFUSALS: Record<"full" | "small" | "foreign" | "missing" | "fault", Refusal> = {
-  full: [503, "NoCapacity"],
-  small: [507, "InsufficientCapacity"],
-  foreign: [409, "SnapshotNotRestorable"],
-  missing: [404, "NotPaused"],
-  fault: [503, "ResumeFailed"],
-};
-
-function refuse(response: ServerResponse, [status, code]: Refusal): void {
-  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
-  send(response, status, JSON.stringify(body));
-}
-
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,
   memBytes: 100,
@@ -80,11 +59,12 @@ const METRICS = VmMetrics.parse({
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   capabilities: string[] = [];
+  /** `exec`: a command that hangs began; `exec cut`: nobody waits for it any more. Each with the id. */
+  readonly events = new EventEmitter();
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
-  /** Machines that it has saved. */
-  readonly paused = new Set<string>();
+  readonly states: FakeVmStates;
   readonly files = new FakeFiles();
   readonly builds = new FakeBuilds();
   readonly guest = new FakeGuest();
@@ -94,6 +74,16 @@ export class FakeVmHost {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
+    const { bootId, vms } = this;
+    const modeOf = (): FakeVmMode => this.mode;
+    this.states = new FakeVmStates({
+      bootId,
+      vms,
+      get mode() {
+        return modeOf();
+      },
+      nextSeq: () => (this.seq += 1),
+    });
     this.#server = createServer((request, response) => {
       // A fault is the asking test's own: it must not end the process that others share.
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
@@ -128,10 +118,11 @@ export class FakeVmHost {
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
     if (request.url === "/drain") return send(response, 202, "");
+    if (request.url?.startsWith("/snapshots/")) return this.states.remove(id, response);
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
-    if (route === "POST pause") return this.#pause(id, response);
-    if (route === "POST resume") return this.#resume(id, response);
+    if (request.method === "POST" && this.states.isAct(what))
+      return this.states.answer(what, id, text, response);
     if (route === "POST exec") return this.#exec(id, text, response);
     if (route === "GET metrics") return this.#metrics(id, response);
     send(response, 404, "");
@@ -140,9 +131,22 @@ export class FakeVmHost {
   /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    for (const [id, record] of Object.entries(this.mode.asleep)) {
+      this.vms.delete(id);
+      this.states.paused.set(id, record);
+    }
+    this.mode.asleep = {};
+    if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    const held = { vms: [...this.vms], paused: [...this.paused] };
+    const { paused, parked, snapshots, checkpoints } = this.states;
+    const held = {
+      vms: [...this.vms],
+      paused: [...paused.keys()],
+      parked: [...parked],
+      snapshots: [...snapshots],
+      records: Object.fromEntries([...checkpoints, ...paused]),
+    };
     const files = Object.fromEntries(this.files.sizes());
     const templates = this.builds.held;
     send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
@@ -188,9 +192,9 @@ export class FakeVmHost {
   #place(id: string, text: string, response: ServerResponse): void {
     const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
-    if (source.type === "snapshot" && !this.builds.held.includes(source.id))
-      return refuse(response, [409, "UnknownSnapshot"]);
     if (put === "hang") return;
+    if (put === "wait")
+      return void this.events.once("steered", () => this.#place(id, text, response));
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");
     if (put === "odd") return send(response, 201, "{}");
@@ -198,13 +202,26 @@ export class FakeVmHost {
       const [status, body] = REFUSALS[put];
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
+    const isFork = source.type === "snapshot";
+    const isKnown = (id: string) => this.states.hasSnapshot(id) || this.builds.held.includes(id);
+    if (isFork && !isKnown(source.id)) {
+      const body = { error: "There is no such snapshot here.", code: "UnknownSnapshot" };
+      return send(response, 409, JSON.stringify(VmRefused.parse(body)));
+    }
     this.vms.add(id);
     this.seq += 1;
     const enforcement = { cpu: "vm", memMb: "vm" };
     // Rounded up, as a real one does.
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
-    const placed = { ...got, enforcement, how: "warm", acquiredMs: 1, bootId, seq };
+    const placed = {
+      ...got,
+      enforcement,
+      how: isFork ? "fork" : "warm",
+      acquiredMs: 1,
+      bootId,
+      seq,
+    };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 
@@ -213,39 +230,18 @@ export class FakeVmHost {
     if (remove === "hang") return;
     if (remove === "fault") return send(response, 500, "a bug");
     this.vms.delete(id);
-    this.paused.delete(id);
+    this.states.forget(id);
     send(response, 204, "");
-  }
-
-  #pause(id: string, response: ServerResponse): void {
-    const { pause } = this.mode;
-    if (pause === "hang") return;
-    if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
-    this.vms.delete(id);
-    this.paused.add(id);
-    this.seq += 1;
-    if (pause === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const body = VmPaused.parse({ state: "paused", sizeBytes: 1, tookMs: 1, bootId, seq });
-    send(response, 200, JSON.stringify(body));
-  }
-
-  #resume(id: string, response: ServerResponse): void {
-    const { resume } = this.mode;
-    if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
-    this.paused.delete(id);
-    this.vms.add(id);
-    this.seq += 1;
-    if (resume === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const got = { cpu: 2, memMb: 2048, diskGb: 4, isolation: "dedicated", tookMs: 1 };
-    send(response, 200, JSON.stringify(VmResumed.parse({ state: "running", ...got, bootId, seq })));
   }
 
   #exec(id: string, text: string, response: ServerResponse): void {
     const asked = Exec.parse(JSON.parse(text));
+    this.states.wake(id);
     const { exec } = this.mode;
-    if (exec === "hang") return;
+    if (exec === "hang") {
+      this.events.emit("exec", id);
+      return void response.once("close", () => this.events.emit("exec cut", id));
+    }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");

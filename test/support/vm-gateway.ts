@@ -84,7 +84,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     warm: 1,
     free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
     images: [{ name: "base", state: "ready" }],
-    vms: [...reports(host.vms, "running"), ...reports(host.paused, "paused")],
+    vms: [...reports(host.vms, "running"), ...reports(host.states.paused.keys(), "paused")],
   };
   const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
     method: "POST",
@@ -94,5 +94,5 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
   if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
 }
 
-const reports = (ids: Set<string>, state: VmReport["state"]): VmReport[] =>
+const reports = (ids: Iterable<string>, state: VmReport["state"]): VmReport[] =>
   [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));

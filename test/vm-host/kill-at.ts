@@ -36,12 +36,13 @@ childProcess.spawn = ((...args: unknown[]) => {
   return spawn.apply(childProcess, args);
 }) as never;
 
-const write = net.Socket.prototype.write as (...args: unknown[]) => boolean;
-net.Socket.prototype.write = function (this: net.Socket, ...args: unknown[]) {
+const sockets: { write: (...args: unknown[]) => boolean } = net.Socket.prototype as never;
+const before = { write: sockets.write };
+sockets.write = function write(...args) {
   const [, command] = /^\{"execute":"(?!query)([\w-]+)"/.exec(String(args[0]).slice(0, 60)) ?? [];
   if (command !== undefined) step(command);
-  return write.apply(this, args);
-} as never;
+  return before.write.apply(this, args);
+};
 syncBuiltinESMExports();
 
 process.on("message", (message: { killAt?: number; isAsked?: boolean }) => {

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { LifeStart, Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
+import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
@@ -11,11 +11,19 @@ import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import {
+  NotRestorable,
+  RECORD_VERSION,
+  type RestingHome,
+  type SnapshotRecord,
+  lifeOf,
+  newRecordId,
+} from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
+const QUIET_MS = 1_500;
 /** Each layer costs every read of the disk a look. */
 const MOST_LAYERS = 8;
 
@@ -29,9 +37,11 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot" | "layer";
+  kind: "paused" | "checkpoint" | "snapshot" | "layer" | "shared";
   id: string;
   isLive: boolean;
+  /** Of a machine of shares. */
+  home?: RestingHome;
 }
 
 /** What a copy of a record is to be. */
@@ -48,19 +58,22 @@ export class RecordKeeper {
   readonly #parts: KeeperParts;
   /** Records that are being made templates. */
   readonly #promoting = new Set<string>();
+  /** Those that will be, once it is quiet. */
+  readonly #waiting = new Map<string, NodeJS.Timeout>();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
-  async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
+  async take(vm: Vm, { kind, id, isLive, home }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
       const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      if (home) record.home = home;
       return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -255,8 +268,20 @@ export class RecordKeeper {
     const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
     // Beyond that nobody counts.
     if (forks <= FORKS_TO_PROMOTE) void store.change(kept, { forks }).catch(() => null);
-    if (forks >= FORKS_TO_PROMOTE && !this.#promoting.has(key)) this.#promote(key, kept, rest);
+    if (forks >= FORKS_TO_PROMOTE) this.#promoteSoon(key, kept, rest);
     return null;
+  }
+
+  /** Once nobody has forked it for a moment: the work would take the processor from the forks. */
+  #promoteSoon(key: string, kept: Kept, rest: Rest): void {
+    if (this.#promoting.has(key)) return;
+    clearTimeout(this.#waiting.get(key));
+    const { kind, id } = kept.record;
+    const promote = (): void => {
+      this.#waiting.delete(key);
+      if (this.#parts.store.get(kind, id)) this.#promote(key, kept, rest);
+    };
+    this.#waiting.set(key, setTimeout(promote, QUIET_MS).unref());
   }
 
   #promote(key: string, { record }: Kept, rest: Rest): void {
@@ -287,7 +312,3 @@ const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
 /** The key of the template that a record is made. */
 const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
   hashOf("record", recordId, createdAt);
-
-export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
-  return { word: Buffer.from(word, "hex"), generation };
-}
