@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { LifeStart, Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
+import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
@@ -11,7 +11,14 @@ import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import {
+  NotRestorable,
+  RECORD_VERSION,
+  type RestingHome,
+  type SnapshotRecord,
+  lifeOf,
+  newRecordId,
+} from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
@@ -30,9 +37,11 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot" | "layer";
+  kind: "paused" | "checkpoint" | "snapshot" | "layer" | "shared";
   id: string;
   isLive: boolean;
+  /** Of a machine of shares. */
+  home?: RestingHome;
 }
 
 /** What a copy of a record is to be. */
@@ -57,13 +66,14 @@ export class RecordKeeper {
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
-  async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
+  async take(vm: Vm, { kind, id, isLive, home }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
       const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      if (home) record.home = home;
       return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -302,7 +312,3 @@ const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
 /** The key of the template that a record is made. */
 const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
   hashOf("record", recordId, createdAt);
-
-export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
-  return { word: Buffer.from(word, "hex"), generation };
-}
