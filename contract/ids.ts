@@ -24,6 +24,12 @@ export const newOrgId = (random?: RandomBytes): string => `org_${randomText(16, 
 /** `prof_` and 16 characters. */
 export const newProfileId = (random?: RandomBytes): string => `prof_${randomText(16, random)}`;
 
+/** `tpl_` and 20 characters. */
+export const newTemplateId = (random?: RandomBytes): string => `tpl_${randomText(20, random)}`;
+
+/** `snap_` and 20 characters. */
+export const newSnapshotId = (random?: RandomBytes): string => `snap_${randomText(20, random)}`;
+
 /** An API key taken apart: 12 characters of id, 40 of secret (document 1, Authentication 1). */
 export interface ApiKey {
   keyId: string;

@@ -2,7 +2,7 @@ import { Lane, MachineCalls } from "./sandbox-calls.ts";
 import { perform } from "./sandbox-duties.ts";
 import { SandboxStore } from "./sandbox-store.ts";
 import { isInReach, type StoredSandbox } from "./sandbox-view.ts";
-import type { SandboxEvent } from "./states/sandbox.ts";
+import type { SandboxEvent } from "./states/sandbox-state.ts";
 import type { Act, Duty } from "./states/sandbox-duties.ts";
 
 /** Does what a lifecycle asks of the machine; throws when it is to be tried again. */
@@ -97,6 +97,6 @@ export class SandboxLife {
   }
 }
 
-const ACTS: readonly Duty[] = ["pause"] satisfies Act[];
+const ACTS: readonly Duty[] = ["pause", "park", "checkpoint", "snapshot"] satisfies Act[];
 
 const isAct = (duty: Duty): duty is Act => ACTS.includes(duty);

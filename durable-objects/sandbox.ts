@@ -1,10 +1,12 @@
 import { errorResponse, type Refusal } from "@svc/contract/errors.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import type { Exec } from "@svc/contract/vm/exec.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { DurableObject } from "cloudflare:workers";
+import { dropChild } from "../control-plane/snapshot-lineage.ts";
+import type { Snapshot } from "../control-plane/snapshots.ts";
 import { atMost } from "./deadline.ts";
 import type { HostNews } from "./host.ts";
 import type { Subject } from "./host-client.ts";
@@ -14,6 +16,7 @@ import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sand
 import { SandboxLife } from "./sandbox-life.ts";
 import { type Beat, isAt, meaningOf } from "./sandbox-reports.ts";
 import type { Admission, Asleep } from "./sandbox-sleep.ts";
+import type { RevertOrder, SnapshotOrder } from "./sandbox-snapshots.ts";
 import { type Located, SandboxUses } from "./sandbox-uses.ts";
 import { isOver, type SandboxView, viewOf } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
@@ -30,12 +33,15 @@ export class SandboxDO extends DurableObject<Env> {
 
   async create(order: CreateSandboxOrder): Promise<SandboxMade | Refusal> {
     const { idleMs, lifecycle } = order;
-    const { onTimeout } = lifecycle;
+    const { onTimeout, autoResume: _fact, parkMaxMs: _other, ...habits } = lifecycle;
     const made = await createSandbox(this.env, order, {
       begin: (sandbox) => this.#life.begin(sandbox),
       read: () => this.#life.load(),
       placed: (place, { cpu, memMb, diskGb }: VmPlaced) =>
-        this.#life.apply({ type: "placed", idleMs, onTimeout }, { place, cpu, memMb, diskGb }),
+        this.#life.apply(
+          { type: "placed", idleMs, onTimeout, habits },
+          { place, cpu, memMb, diskGb },
+        ),
       giveBack: (place) => this.#life.later(this.#giveBack(place, order)),
     });
     if (!("created" in made)) this.#life.apply({ type: "createFailed" });
@@ -54,7 +60,10 @@ export class SandboxDO extends DurableObject<Env> {
     const done = sandbox
       ? this.#life.settle(sandbox)
       : // Nothing is known of it: a reservation that dangles is freed all the same.
-        this.env.ORGS.getByName(subject.org).dropSandbox(subject.id);
+        Promise.all([
+          this.env.ORGS.getByName(subject.org).dropSandbox(subject.id),
+          dropChild(this.env.DB, subject.id),
+        ]);
     // An org object or a host that hangs must not hold the answer: what is owed is repeated.
     await atMost(LIMITS.objectCallMs, done).catch(() => undefined);
   }
@@ -75,18 +84,24 @@ export class SandboxDO extends DurableObject<Env> {
     return this.#acts.resume(admission);
   }
 
+  /** Keeps it as it is at this moment, running or paused. */
+  snapshot(order: SnapshotOrder): Promise<{ snapshot: Snapshot } | Refusal> {
+    return this.#acts.snapshot(order);
+  }
+
+  /** Lets it go on from a snapshot of its own. */
+  revert(order: RevertOrder): Promise<{ reverted: true } | Refusal> {
+    return this.#acts.revert(order);
+  }
+
   /** Runs a command to its end. A Response, so that long output needs no second copy on its way. */
   override async fetch(request: Request): Promise<Response> {
-    const answer = await this.exec(await request.json<Exec>());
+    const answer = await this.#uses.exec(await request.json<Exec>(), request.signal);
     if ("result" in answer) return Response.json(answer.result);
     const response = errorResponse(answer.refused);
     const sandbox = this.#life.load();
     if (sandbox?.state.status === "paused" && sandbox.autoResume) response.headers.set(ASLEEP, "1");
     return response;
-  }
-
-  exec(body: Exec): Promise<{ result: ExecResult } | Refusal> {
-    return this.#uses.exec(body);
   }
 
   locate(): Promise<Located | Refusal | Asleep> {
@@ -99,6 +114,12 @@ export class SandboxDO extends DurableObject<Env> {
 
   publish(port: number, wish?: boolean): { isPublic: boolean } | Refusal {
     return this.#uses.publish(port, wish);
+  }
+
+  /** The sandbox as it is now. Asking is no use of it. */
+  look(): SandboxView | null {
+    const sandbox = this.#life.tick();
+    return sandbox && viewOf(sandbox);
   }
 
   /** What sort of sandbox it is while it is not over, else null. Asking is no use of it. */

@@ -7,6 +7,7 @@ import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import { Reception } from "./channel/connection.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
+import type { Defaults } from "./commands/user.ts";
 import { fileMethods } from "./files/methods.ts";
 import { gitMethods } from "./git/methods.ts";
 import { Gate } from "./identity/gate.ts";
@@ -27,7 +28,7 @@ export interface AgentParts {
   /** It serves a share: clock, name and random pool are its machine's, and it has no shares of its own. */
   isShare: boolean;
   /** Made with the session's environment, which is read at every start of a command. */
-  commands: (session: () => Readonly<Record<string, string>>) => Commands;
+  commands: (session: () => Readonly<Record<string, string>>, defaults: () => Defaults) => Commands;
 }
 
 /** What answers the host and its customers, on both ports. */
@@ -41,7 +42,10 @@ export class Agent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.commands = parts.commands(() => this.#gate.identity?.envs ?? {});
+    this.commands = parts.commands(
+      () => this.#gate.identity?.envs ?? {},
+      () => this.#gate.identity ?? {},
+    );
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
     this.#reception = new Reception(this.#gate, {
       customer: {

@@ -34,7 +34,8 @@ const agent = new Agent({
   memory: new IdentityMemory(config.root),
   root: config.root,
   isShare: share !== null,
-  commands: (session) => new Commands({ launcher, cgroups }, config.home, session),
+  commands: (session, defaults) =>
+    new Commands({ launcher, cgroups }, config.home, session, defaults),
 });
 await agent.recall();
 

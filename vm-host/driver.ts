@@ -94,6 +94,8 @@ export interface Machine {
   setNetwork(isOn: boolean): Promise<void>;
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
+  /** Lets all others of the host go first. */
+  yield(): Promise<void>;
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import { Cgroups } from "@svc/host-kit/cgroups.ts";
@@ -7,6 +8,8 @@ import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
+import { type Acts, openActs } from "./acts.ts";
+import { buildMeans } from "./builds/means.ts";
 import { Images } from "./images.ts";
 import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
 import { CacheSweep } from "./images/sweep.ts";
@@ -20,12 +23,10 @@ import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.
 import { createFront } from "./server/front.ts";
 import { DurableNews } from "./snapshots/news.ts";
 import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
-import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
-import { SharedPool } from "./shared/pool.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
-import { Vms } from "./vms.ts";
+import type { Vms } from "./vms.ts";
 
 const DISK_CHECK_MS = 5_000;
 /** Of the time that a host has to stop. */
@@ -58,12 +59,12 @@ export class VmService {
   readonly #capacity: Capacity;
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
-  readonly #states: VmStates;
-  readonly #shared: SharedPool;
+  readonly #acts: Acts;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
   #driver: VmDriver | null = null;
+  #platform: HostPlatform | null = null;
   #shelf: Shelf | null = null;
   #records: RecordRoom | null = null;
   readonly #news: DurableNews;
@@ -78,13 +79,11 @@ export class VmService {
     const onChange = (): void => this.#heartbeats.touch();
     this.#capacity = new Capacity(config.room);
     const { hasEgress } = foundation.ground;
-    this.vms = new Vms({ capacity: this.#capacity, log, hasEgress, onChange });
-    const { vms } = this;
     const { store } = foundation;
     this.#news = new DurableNews(store);
-    this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
-    vms.know(this.#states);
-    this.#shared = new SharedPool({ vms, capacity: this.#capacity, hasEgress, log });
+    const acts = openActs({ capacity: this.#capacity, store, hasEgress, log, onChange });
+    this.#acts = acts;
+    this.vms = acts.vms;
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -95,8 +94,7 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    const [states, images, shared] = [this.#states, this.#images, this.#shared];
-    this.#front = createFront({ vms, states, images, shared, hostToken, log });
+    this.#front = createFront({ ...acts, images: this.#images, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -146,9 +144,10 @@ export class VmService {
     this.#keeper.close();
     this.#sweep.close();
     this.vms.isDraining = true;
-    await this.#states.pauseAll(PAUSE_ALL_MS);
+    await this.#acts.states.pauseAll(PAUSE_ALL_MS);
     await this.#records?.close();
     await this.#driver?.close();
+    await this.#acts.builds.close();
     await this.vms.close();
     await this.#shelf?.close();
     await this.#heartbeats.stop();
@@ -175,28 +174,45 @@ export class VmService {
     this.#heartbeats.touch();
   }
 
-  #opened(ground: ImageGround, { driver, maker, templates }: MachineRoom): void {
+  #opened(ground: ImageGround, { driver, maker, templates, platform }: MachineRoom): void {
     const onChange = (): void => this.#heartbeats.touch();
     this.#driver = driver;
+    this.#platform = platform;
     this.#records = openRecordRoom({
       config: this.#config,
       driver,
       templates,
       store: this.#foundation.store,
-      states: this.#states,
+      states: this.#acts.states,
       capacity: this.#capacity,
       log: this.#log,
       onDurable: onChange,
     });
+    const records = this.#records;
+    const { store, ground: machine } = this.#foundation;
+    const { hasEgress } = machine;
+    const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
+    this.#acts.builds.open(
+      buildMeans({
+        ...common,
+        ...records,
+        driver,
+        maker,
+        templates,
+        store,
+        hasEgress,
+        log: this.#log,
+      }),
+    );
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
     void this.#sweep.start(ground);
     this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
     if (this.#config.warm === 0) return;
-    const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
-    this.#shelf.stock(common);
-    maker.prepare(common);
+    const usual = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+    this.#shelf.stock(usual);
+    maker.prepare(usual);
   }
 
   async #listen(): Promise<void> {
@@ -223,9 +239,11 @@ export class VmService {
       capacity: this.#capacity,
       images: this.#images,
       driver: this.#driver,
+      platform: this.#platform,
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,
+      templates: this.#acts.builds.held,
       durableSnapshots: this.#news.next,
     });
   }

@@ -258,7 +258,10 @@ export class Vms {
 }
 
 /** Lets disk and file system grow to what is asked for; an image's own size is the least. */
-async function grownDisk({ machine, guest }: Made, askedGb: number): Promise<number> {
+export async function grownDisk(
+  { machine, guest }: Pick<Made, "machine" | "guest">,
+  askedGb: number,
+): Promise<number> {
   const { sizeGb } = machine.spec.image;
   const diskGb = Math.min(VM_SIZES.diskGb.most, Math.max(askedGb, sizeGb));
   if (diskGb === sizeGb) return diskGb;

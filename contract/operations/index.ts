@@ -9,6 +9,8 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SNAPSHOTS } from "./snapshots.ts";
+import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 
 /** Every REST operation of the service, by name. */
@@ -16,9 +18,11 @@ export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...SNAPSHOTS,
   ...DESKTOPS,
   ...FILES,
   ...PORTS,
+  ...TEMPLATES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

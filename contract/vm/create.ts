@@ -8,7 +8,8 @@ const size = ({ least, most }: { least: number; most: number }) =>
   z.int().min(least).max(most).nullish();
 
 const label = z.string().max(1024);
-const Labels = z.record(label, label);
+/** Opaque labels: at most 1024 characters a key and a value (document 2). */
+export const Labels = z.record(label, label);
 
 const isAbsolute = (path: string) => path.startsWith("/") && !path.includes("\0");
 const VolumeMount = z.object({

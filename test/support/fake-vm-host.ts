@@ -1,8 +1,7 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
-import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
@@ -10,23 +9,26 @@ import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
 import type { Duplex } from "node:stream";
+import { FakeBuilds, FakeBuildMode } from "./fake-builds.ts";
 import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
+import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
-  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "wait", "odd", "drop"])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
-  /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
-  pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
-  resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
+  ...FakeStatesMode,
+  /** Machines that an earlier start of it has left asleep on its disk, and the record of each. */
+  asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
+  build: FakeBuildMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
@@ -45,27 +47,6 @@ const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefuse
   ],
 };
 
-type Refusal = [number, StateRefused["code"]];
-
-const PAUSE_REFUSALS: Record<"unable" | "fault" | "missing", Refusal> = {
-  unable: [409, "HostCapabilityMissing"],
-  fault: [503, "SnapshotFailed"],
-  missing: [404, "NotRunning"],
-};
-
-const RESUME_REFUSALS: Record<"full" | "small" | "foreign" | "missing" | "fault", Refusal> = {
-  full: [503, "NoCapacity"],
-  small: [507, "InsufficientCapacity"],
-  foreign: [409, "SnapshotNotRestorable"],
-  missing: [404, "NotPaused"],
-  fault: [503, "ResumeFailed"],
-};
-
-function refuse(response: ServerResponse, [status, code]: Refusal): void {
-  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
-  send(response, status, JSON.stringify(body));
-}
-
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,
   memBytes: 100,
@@ -78,19 +59,32 @@ const METRICS = VmMetrics.parse({
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   capabilities: string[] = [];
+  /** `exec`: a command that hangs began; `exec cut`: nobody waits for it any more. Each with the id. */
+  readonly events = new EventEmitter();
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
-  /** Machines that it has saved. */
-  readonly paused = new Set<string>();
+  readonly states: FakeVmStates;
   readonly files = new FakeFiles();
+  readonly builds = new FakeBuilds();
   readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
   readonly #server: Server;
+  #port = 0;
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
+    const { bootId, vms } = this;
+    const modeOf = (): FakeVmMode => this.mode;
+    this.states = new FakeVmStates({
+      bootId,
+      vms,
+      get mode() {
+        return modeOf();
+      },
+      nextSeq: () => (this.seq += 1),
+    });
     this.#server = createServer((request, response) => {
       // A fault is the asking test's own: it must not end the process that others share.
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
@@ -108,9 +102,28 @@ export class FakeVmHost {
   }
 
   async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
+    await this.comeBack();
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Breaks every call off that is under way. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  /** Is not there any more: connections to it are refused. */
+  async leave(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.cut();
+    await closed;
+  }
+
+  /** Listens where it did before. */
+  async comeBack(): Promise<void> {
+    this.#server.listen(this.#port, "127.0.0.1");
     await once(this.#server, "listening");
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -120,13 +133,16 @@ export class FakeVmHost {
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
     if (id === null) return send(response, 401, "");
+    if (request.url?.startsWith("/templates/"))
+      return this.builds.answer({ mode: this.mode.build, id, text, request, response });
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
     if (request.url === "/drain") return send(response, 202, "");
+    if (request.url?.startsWith("/snapshots/")) return this.states.remove(id, response);
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
-    if (route === "POST pause") return this.#pause(id, response);
-    if (route === "POST resume") return this.#resume(id, response);
+    if (request.method === "POST" && this.states.isAct(what))
+      return this.states.answer(what, id, text, response);
     if (route === "POST exec") return this.#exec(id, text, response);
     if (route === "GET metrics") return this.#metrics(id, response);
     send(response, 404, "");
@@ -135,11 +151,25 @@ export class FakeVmHost {
   /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    for (const [id, record] of Object.entries(this.mode.asleep)) {
+      this.vms.delete(id);
+      this.states.paused.set(id, record);
+    }
+    this.mode.asleep = {};
+    if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    const held = { vms: [...this.vms], paused: [...this.paused] };
+    const { paused, parked, snapshots, checkpoints } = this.states;
+    const held = {
+      vms: [...this.vms],
+      paused: [...paused.keys()],
+      parked: [...parked],
+      snapshots: [...snapshots],
+      records: Object.fromEntries([...checkpoints, ...paused]),
+    };
     const files = Object.fromEntries(this.files.sizes());
-    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
+    const templates = this.builds.held;
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
   }
 
   /** What is passed on as it comes: the body is not read here. */
@@ -174,15 +204,17 @@ export class FakeVmHost {
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
     const body: unknown = text === "" ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
-    const [first = "", encoded] = path.slice(1).split("/");
+    const [first = "", encoded] = (path.split("?")[0] ?? "").slice(1).split("/");
     const id = decodeURIComponent(encoded ?? first);
     return claims?.id === id ? id : null;
   }
 
   #place(id: string, text: string, response: ServerResponse): void {
-    const { cpu, memMb, diskGb, isolation } = PlaceVm.parse(JSON.parse(text));
+    const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
+    if (put === "wait")
+      return void this.events.once("steered", () => this.#place(id, text, response));
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");
     if (put === "odd") return send(response, 201, "{}");
@@ -190,13 +222,26 @@ export class FakeVmHost {
       const [status, body] = REFUSALS[put];
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
+    const isFork = source.type === "snapshot";
+    const isKnown = (id: string) => this.states.hasSnapshot(id) || this.builds.held.includes(id);
+    if (isFork && !isKnown(source.id)) {
+      const body = { error: "There is no such snapshot here.", code: "UnknownSnapshot" };
+      return send(response, 409, JSON.stringify(VmRefused.parse(body)));
+    }
     this.vms.add(id);
     this.seq += 1;
     const enforcement = { cpu: "vm", memMb: "vm" };
     // Rounded up, as a real one does.
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
-    const placed = { ...got, enforcement, how: "warm", acquiredMs: 1, bootId, seq };
+    const placed = {
+      ...got,
+      enforcement,
+      how: isFork ? "fork" : "warm",
+      acquiredMs: 1,
+      bootId,
+      seq,
+    };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 
@@ -205,39 +250,18 @@ export class FakeVmHost {
     if (remove === "hang") return;
     if (remove === "fault") return send(response, 500, "a bug");
     this.vms.delete(id);
-    this.paused.delete(id);
+    this.states.forget(id);
     send(response, 204, "");
-  }
-
-  #pause(id: string, response: ServerResponse): void {
-    const { pause } = this.mode;
-    if (pause === "hang") return;
-    if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
-    this.vms.delete(id);
-    this.paused.add(id);
-    this.seq += 1;
-    if (pause === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const body = VmPaused.parse({ state: "paused", sizeBytes: 1, tookMs: 1, bootId, seq });
-    send(response, 200, JSON.stringify(body));
-  }
-
-  #resume(id: string, response: ServerResponse): void {
-    const { resume } = this.mode;
-    if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
-    this.paused.delete(id);
-    this.vms.add(id);
-    this.seq += 1;
-    if (resume === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const got = { cpu: 2, memMb: 2048, diskGb: 4, isolation: "dedicated", tookMs: 1 };
-    send(response, 200, JSON.stringify(VmResumed.parse({ state: "running", ...got, bootId, seq })));
   }
 
   #exec(id: string, text: string, response: ServerResponse): void {
     const asked = Exec.parse(JSON.parse(text));
+    this.states.wake(id);
     const { exec } = this.mode;
-    if (exec === "hang") return;
+    if (exec === "hang") {
+      this.events.emit("exec", id);
+      return void response.once("close", () => this.events.emit("exec cut", id));
+    }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");

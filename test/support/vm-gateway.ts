@@ -51,9 +51,13 @@ export class VmGateway {
     await this.host.close();
   }
 
-  call(path: string): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.key}` };
-    return fetch(new URL(path, this.gateway.url), { headers });
+  /** `body`: sent as JSON. */
+  call(path: string, method = "GET", body?: object, headers = {}): Promise<Response> {
+    return fetch(new URL(path, this.gateway.url), {
+      method,
+      headers: { authorization: `Bearer ${this.key}`, ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
   }
 
   /** A signed URL of a file. */
@@ -84,7 +88,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     warm: 1,
     free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
     images: [{ name: "base", state: "ready" }],
-    vms: [...reports(host.vms, "running"), ...reports(host.paused, "paused")],
+    vms: [...reports(host.vms, "running"), ...reports(host.states.paused.keys(), "paused")],
   };
   const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
     method: "POST",
@@ -94,5 +98,5 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
   if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
 }
 
-const reports = (ids: Set<string>, state: VmReport["state"]): VmReport[] =>
+const reports = (ids: Iterable<string>, state: VmReport["state"]): VmReport[] =>
   [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));

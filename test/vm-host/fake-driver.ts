@@ -87,6 +87,7 @@ function fakeMachine(spec: MachineSpec): Machine {
     cont: async () => {},
     setNetwork: async () => {},
     growDisk: async () => {},
+    yield: async () => {},
     usage: async () => null,
     console: async () => "",
     keepDisk: () => {},

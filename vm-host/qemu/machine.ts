@@ -1,5 +1,6 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
@@ -150,6 +151,12 @@ export class QemuMachine implements Machine {
       await pause(JOB_PAUSE_MS);
     }
     this.layers.splice(1);
+  }
+
+  async yield(): Promise<void> {
+    // Each thread has a priority of its own; those to come have that of the one that makes them.
+    for (const thread of await readdir(`/proc/${this.pid}/task`).catch(() => []))
+      setPriority(Number(thread), constants.priority.PRIORITY_LOW);
   }
 
   usage(): Promise<Usage | null> {

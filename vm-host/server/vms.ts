@@ -4,12 +4,15 @@ import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import { missingForShare } from "../shared/choose.ts";
 import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities({ kind, volumes, record }: PlaceVm): string[] {
+function missingCapabilities(ask: PlaceVm): string[] {
+  const { kind, volumes, record } = ask;
   return [
+    missingForShare(ask),
     kind === "desktop" ? ["desktop"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
@@ -64,6 +67,8 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     const result = await vm.guest.exec(body.data, caller.signal);
     replyJson(response, 200, result);
   } catch (error) {
+    // Whoever asked has gone, and the command with them.
+    if (caller.signal.aborted) return;
     if (!isRefused(error, "Disconnected")) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {

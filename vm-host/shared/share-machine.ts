@@ -75,6 +75,10 @@ export class ShareMachine implements Machine {
     throw new Error("a share has the disk it was made with");
   }
 
+  async yield(): Promise<void> {
+    throw new Error("a share steps back by its weight alone");
+  }
+
   async usage(): Promise<Usage | null> {
     const found = await this.#read().catch(() => null);
     return found && { cpuMs: found.cpuMs, residentBytes: found.memBytes };

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { LifeStart, Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
+import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
@@ -11,7 +11,14 @@ import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import {
+  NotRestorable,
+  RECORD_VERSION,
+  type RestingHome,
+  type SnapshotRecord,
+  lifeOf,
+  newRecordId,
+} from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
@@ -30,9 +37,11 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot";
+  kind: "paused" | "checkpoint" | "snapshot" | "layer" | "shared";
   id: string;
   isLive: boolean;
+  /** Of a machine of shares. */
+  home?: RestingHome;
 }
 
 /** What a copy of a record is to be. */
@@ -57,13 +66,14 @@ export class RecordKeeper {
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
-  async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
+  async take(vm: Vm, { kind, id, isLive, home }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
       const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      if (home) record.home = home;
       return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -235,12 +245,24 @@ export class RecordKeeper {
     };
   }
 
+  /** Makes a record a template now: what is started from it shares its pages. Nothing where it cannot be one. */
+  async promote(kept: Kept): Promise<void> {
+    const { templates, driver, store } = this.#parts;
+    const { record } = kept;
+    if (record.mode === "stream") return;
+    const rest = await this.restOf(kept);
+    const drop = store.useOf(record.layers);
+    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
+    const key = keyOfTemplate(record);
+    await templates.adopt({ key, spec: rest.spec, life: lifeOf(record), fill }).finally(drop);
+  }
+
   /** The template that a record was made, once it was forked often. The making is not waited for. */
   async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
     const { templates, store } = this.#parts;
     const { record } = kept;
     if (record.mode === "stream") return null;
-    const key = hashOf("record", record.recordId, record.createdAt);
+    const key = keyOfTemplate(record);
     const template = await templates.get(key, rest.spec);
     if (template) return template;
     const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
@@ -287,6 +309,6 @@ const FRESH = { durable: false, forks: 0 };
 const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
   kind === "snapshot" ? id : newRecordId();
 
-export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
-  return { word: Buffer.from(word, "hex"), generation };
-}
+/** The key of the template that a record is made. */
+const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
+  hashOf("record", recordId, createdAt);

@@ -43,6 +43,8 @@ export function wantedOf(asked: CreateSandbox): WantedSandbox {
   const isolation = asked.isolation ?? "dedicated";
   if (isolation === "shared") checkShared(asked, kind);
   const source = sourceOf(asked, kind);
+  if (isolation === "shared" && source.type !== "image")
+    throw invalid("isolation", "a share of a machine begins with a built-in template");
   const record = asked.record ?? false;
   if (record) checkRecord(kind, source);
   const least = isolation === "shared" ? SHARED_SIZES.memMb.default : VM_SIZES.memMb.default;

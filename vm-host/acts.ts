@@ -1,0 +1,34 @@
+import type { Log } from "@svc/host-kit/log.ts";
+import { Builds } from "./builds/builds.ts";
+import { SharedPool } from "./shared/pool.ts";
+import { SharedRests } from "./shared/rests.ts";
+import type { Capacity } from "./sizes.ts";
+import { VmStates } from "./snapshots/states.ts";
+import type { Store } from "./snapshots/store.ts";
+import { Vms } from "./vms.ts";
+
+/** Machines, and all that is done to them. */
+export interface Acts {
+  vms: Vms;
+  states: VmStates;
+  shared: SharedPool;
+  builds: Builds;
+}
+
+export interface ActsParts {
+  capacity: Capacity;
+  store: Store;
+  hasEgress: boolean;
+  log: Log;
+  onChange: () => void;
+}
+
+export function openActs(parts: ActsParts): Acts {
+  const { store, onChange } = parts;
+  const vms = new Vms(parts);
+  const pool = new SharedPool({ ...parts, vms });
+  const shared = new SharedRests({ ...parts, vms, pool });
+  const states = new VmStates({ ...parts, vms, shared });
+  vms.know(states);
+  return { vms, states, shared: pool, builds: new Builds(store, onChange) };
+}
