@@ -24,6 +24,10 @@ export const newOrgId = (random?: RandomBytes): string => `org_${randomText(16, 
 /** `prof_` and 16 characters. */
 export const newProfileId = (random?: RandomBytes): string => `prof_${randomText(16, random)}`;
 
+/** `vol_` and 32 hexadecimal characters (document 2, Volume). */
+export const newVolumeId = (random: RandomBytes = randomBytes): string =>
+  `vol_${[...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+
 /** An API key taken apart: 12 characters of id, 40 of secret (document 1, Authentication 1). */
 export interface ApiKey {
   keyId: string;

@@ -8,6 +8,7 @@ import type { Place } from "./placement.ts";
 import { type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import { NO_BILL } from "./states/spans.ts";
 import { findVmHost } from "./vm-placement.ts";
+import { takeVolumes, type WantedMount } from "./volume-holders.ts";
 
 /** What a SandboxDO is told to create. Times are ms. */
 export interface CreateSandboxOrder {
@@ -21,6 +22,8 @@ export interface CreateSandboxOrder {
   acquireMs: number;
   idleMs: number;
   lifecycle: Lifecycle;
+  /** What it shall have mounted. Given to it, and told to its host, once it has its place in the cap. */
+  volumes: WantedMount[];
   /** The create request, resolved, as its host gets it. */
   body: PlaceVm;
 }
@@ -51,13 +54,15 @@ export async function createSandbox(
   order: CreateSandboxOrder,
   desk: SandboxDesk,
 ): Promise<SandboxMade | Refusal> {
-  const { id, org, body, acquireMs } = order;
+  const { id, org, acquireMs } = order;
   const sandbox = newSandbox(order);
   // Asked before the first write: a call leaves an object only once its writes so far are on disk.
   const reserving = reserve(env, order, sandbox);
   desk.begin(sandbox);
   const refused = await reserving;
   if (refused) return refused;
+  const body = await takeVolumes(env, order);
+  if ("refused" in body) return body;
   const isWanted = (): boolean => desk.read()?.state.status === "starting";
   const found = await findVmHost(env, { subject: { org, id }, body, acquireMs, isWanted });
   if ("refused" in found) return found;
@@ -73,7 +78,16 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
   const { autoResume } = order.lifecycle;
   const facts = { id, org, kind, template, metadata, createdAt, cpu, memMb, diskGb, autoResume };
   const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
-  return { ...facts, state, place: null, owed: [], retryAt: null, listedExpiresAt: giveUpAt };
+  const held = order.volumes.length > 0 && ({ hasVolumes: true } as const);
+  return {
+    ...facts,
+    ...held,
+    state,
+    place: null,
+    owed: [],
+    retryAt: null,
+    listedExpiresAt: giveUpAt,
+  };
 }
 
 const unavailable = (): Refusal =>

@@ -118,6 +118,11 @@ function refusalOf(answers: Exclude<PlaceVmAnswer, { type: "placed" }>[]): Refus
     const text = "No host has room right now. Try again.";
     return refusal("NoCapacity", text, { hint: full.hint ?? full.error });
   }
+  const busy = saying("VolumeBusy");
+  if (busy) {
+    const text = "A volume cannot be had right now. Try again.";
+    return refusal("VolumeStatusUnknown", text, { hint: busy.error });
+  }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
   return refusal("HostRejected", "The host could not make the machine. Try again.");

@@ -18,6 +18,7 @@ import { metricsMethod } from "./metrics.ts";
 import { dialMethod } from "./ports/dial.ts";
 import { ptyMethods } from "./pty/methods.ts";
 import { Terminals } from "./pty/terminals.ts";
+import { volumeMethods } from "./volumes/methods.ts";
 
 export interface AgentParts {
   launcher: Launcher;
@@ -56,6 +57,7 @@ export class Agent {
         }),
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
+        ...volumeMethods(),
       },
       first: { "rpc.ping": pingMethod(), "identity.set": this.#identityMethod() },
     });

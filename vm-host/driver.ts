@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Image } from "./images/store.ts";
 import type { Layer } from "./images/layer.ts";
+import type { MountedVolume } from "./volumes/mounted.ts";
 
 /** How machines run here, found by booting a real kernel. */
 export interface Accelerator {
@@ -68,6 +69,8 @@ export interface Rest {
   /** The layers of its disk over its template or image, the newest first. At least one. */
   layers: string[];
   diskGb: number;
+  /** What is plugged in; one without a file is a throw-away that holds nothing. */
+  volumes: MountedVolume[];
 }
 
 /** A running or stopped machine. */
@@ -79,6 +82,8 @@ export interface Machine {
   /** The layers of its disk over its template or image, the newest first: that one it writes. */
   readonly layers: string[];
   readonly diskGb: number;
+  /** What is plugged in besides its disk. */
+  readonly volumes: readonly MountedVolume[];
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
@@ -90,6 +95,10 @@ export interface Machine {
   setNetwork(isOn: boolean): Promise<void>;
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
+  /** Plugs a volume in: the guest finds it by its serial. It belongs to the machine's user from now on. */
+  plug(volume: MountedVolume): Promise<void>;
+  /** Takes it out; the guest has let go of it before. */
+  unplug(slot: number): Promise<void>;
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
+import type { Capability } from "./driver.ts";
 import type { Ground } from "./images/keeper.ts";
 import type { Run } from "./janitor.ts";
 import { Maker, settle } from "./maker.ts";
@@ -17,6 +18,15 @@ import { Templates } from "./templates.ts";
 export async function qemuVersion(): Promise<string | null> {
   const text = await runProgram(QEMU, ["--version"]).catch(() => "");
   return /version (\d[\d.]*)/.exec(text)?.[1] ?? null;
+}
+
+/** What machines can here. An image of a volume is made by mke2fs. */
+async function capabilities(): Promise<Capability[]> {
+  const isThere = await runProgram("mke2fs", ["-V"]).then(
+    () => true,
+    () => false,
+  );
+  return isThere ? ["snapshots", "volumes.mount"] : ["snapshots"];
 }
 
 export interface RoomOptions {
@@ -55,6 +65,7 @@ export async function openMachineRoom(
     cgroups,
     runDir,
     diskDir: store.layers,
+    capabilities: await capabilities(),
     ...(config.saveMode && { saveMode: config.saveMode }),
     onLayers: (below) => store.releaseLayers(below),
     onTemplate: ({ key }, name, place) => templates.holds.hold(key, name, place),

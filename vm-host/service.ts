@@ -24,6 +24,7 @@ import { Store } from "./snapshots/store.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import { Vms } from "./vms.ts";
+import { Volumes } from "./volumes/volumes.ts";
 
 const DISK_CHECK_MS = 5_000;
 /** Of the time that a host has to stop. */
@@ -44,6 +45,7 @@ interface Foundation {
   egress: Egress | null;
   ground: Ground;
   store: Store;
+  volumes: Volumes;
 }
 
 /** A whole VM host: its machines, its HTTP front and its place in the fleet. */
@@ -69,14 +71,14 @@ export class VmService {
     this.#config = config;
     this.#log = log;
     this.#foundation = foundation;
-    const { hostToken, gatewayUrl, hostId } = config;
     const onChange = (): void => this.#heartbeats.touch();
     this.#capacity = new Capacity(config.room);
     const { hasEgress } = foundation.ground;
-    this.vms = new Vms({ capacity: this.#capacity, log, hasEgress, onChange });
-    const { store } = foundation;
-    const { vms } = this;
-    this.#states = new VmStates({ vms, store, capacity: this.#capacity, hasEgress, log, onChange });
+    const { store, volumes } = foundation;
+    const common = { capacity: this.#capacity, volumes, log, hasEgress, onChange };
+    const vms = new Vms(common);
+    this.vms = vms;
+    this.#states = new VmStates({ ...common, vms, store });
     vms.know(this.#states);
     this.#keeper = new ImageKeeper({
       ...config,
@@ -92,13 +94,11 @@ export class VmService {
       vms,
       states: this.#states,
       images: this.#images,
-      hostToken,
+      hostToken: config.hostToken,
       log,
     });
     this.#heartbeats = new Heartbeats({
-      gatewayUrl,
-      hostId,
-      hostToken,
+      ...config,
       log,
       call: fetch,
       snapshot: () => this.#snapshot(),
@@ -116,8 +116,13 @@ export class VmService {
     const means = { isConfined: confinement !== null, isCapped: cgroups !== null };
     const ground = { ...means, hasEgress: egress !== null, qemu };
     const store = await Store.open(config.cacheDir, config.stateDir, log);
-    const foundation = { run, confinement, cgroups, egress, ground, store };
+    const volumes = await Volumes.open({ ...config, syncMs: config.volumeSyncMs, log });
+    const foundation = { run, confinement, cgroups, egress, ground, store, volumes };
     const service = new VmService(config, log, foundation);
+    volumes.start(
+      (id) => service.#states.has(id),
+      () => service.vms.all,
+    );
     await service.#listen();
     await service.#checkDisk();
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
@@ -145,6 +150,7 @@ export class VmService {
     this.#sweep.close();
     this.vms.isDraining = true;
     await this.#states.pauseAll(PAUSE_ALL_MS);
+    this.#foundation.volumes.close();
     await this.#driver?.close();
     await this.vms.close();
     await this.#shelf?.close();

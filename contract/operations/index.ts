@@ -9,12 +9,14 @@ import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
 import { USAGE } from "./usage.ts";
+import { VOLUMES } from "./volumes.ts";
 
 /** Every REST operation of the service, by name. */
 export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...VOLUMES,
   ...FILES,
   ...PORTS,
   ...PROFILES,

@@ -51,6 +51,8 @@ export const SANDBOXES = {
       "NotConfigured",
       "ConcurrencyLimitExceeded",
       "AdmissionUnavailable",
+      "VolumeAlreadyAttached",
+      "VolumeStatusUnknown",
       "HostCapabilityMissing",
       "InsufficientCapacity",
       "NoCapacity",

@@ -9,7 +9,7 @@ export const wantsPause = (state: SandboxState): boolean =>
   !isBilling(state.bill);
 
 /** What a change obliges the object to do. All but `machine` are repeated until done. */
-export type Duty = "index" | "usage" | "host" | "pause" | "machine";
+export type Duty = "index" | "usage" | "host" | "pause" | "volumes" | "machine";
 
 /** The duties of going from one state to another. */
 export function duties(before: SandboxState, after: SandboxState): Duty[] {
@@ -28,6 +28,6 @@ const DUTIES: Record<SandboxState["status"], Duty[]> = {
   running: ["index", "host"],
   paused: ["index", "host"],
   releasing: ["index", "machine"],
-  gone: ["index", "host"],
-  failed: ["index"],
+  gone: ["index", "host", "volumes"],
+  failed: ["index", "volumes"],
 };

@@ -18,7 +18,7 @@ import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 export const FakeVmMode = z.object({
   /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "odd", "drop"])
+    .enum(["ok", "image", "full", "small", "lacking", "busy", "fault", "hang", "odd", "drop"])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
@@ -32,7 +32,8 @@ export const FakeVmMode = z.object({
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
-const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefused]> = {
+const REFUSALS: Record<"image" | "full" | "small" | "lacking" | "busy", [number, VmRefused]> = {
+  busy: [503, { error: "Its last state lies with another host.", code: "VolumeBusy" }],
   image: [
     503,
     { error: "No image yet.", code: "NoCapacity", hint: "The image is at 40 %.", percent: 40 },

@@ -2,6 +2,7 @@ import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
+import { ObjectsDouble } from "./objects.ts";
 
 export const HOST_TOKEN = "test-host-token";
 
@@ -10,12 +11,15 @@ export class Gateway {
   readonly beats: VmHeartbeat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
+  readonly objects: ObjectsDouble;
   readonly #server: Server;
   readonly #watchers = new Set<() => void>();
 
-  constructor() {
+  constructor(objects = new ObjectsDouble()) {
+    this.objects = objects;
     this.#server = createServer((request, response) => {
       void (async () => {
+        if (await this.objects.answer(request, response)) return;
         const beat = VmHeartbeat.parse(await readJson(request, 1024 * 1024));
         const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
         this.beats.push(beat);

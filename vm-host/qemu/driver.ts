@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
-import { messageOf } from "@svc/host-kit/log.ts";
 import type {
   Accelerator,
   Capability,
@@ -14,11 +13,12 @@ import type {
   Template,
   VmDriver,
 } from "../driver.ts";
+import { type MountedVolume, filesOf } from "../volumes/mounted.ts";
 import { capsOf } from "./caps.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
 import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
-import { QemuMachine } from "./machine.ts";
+import { QemuMachine, loaded } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
@@ -34,6 +34,8 @@ export interface QemuDriverOptions {
   runDir: string;
   /** Where their disks lie. */
   diskDir: string;
+  /** What it can on this machine; snapshots alone unless it is given. */
+  capabilities?: Capability[];
   /** How machines are saved; found out with the first one unless it is given. */
   saveMode?: SaveMode;
   /** A machine that needs its template is about to begin, in this folder. */
@@ -60,11 +62,13 @@ interface Start {
   template?: Template;
   memory?: { file: string; isShared: boolean };
   state?: string;
+  /** What was plugged in when it was saved. */
+  volumes?: MountedVolume[];
 }
 
 export class QemuDriver implements VmDriver {
   readonly name = "qemu";
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>(["snapshots"]);
+  readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;
@@ -77,6 +81,7 @@ export class QemuDriver implements VmDriver {
     this.#options = options;
     this.version = options.version;
     this.accelerator = options.accelerator;
+    this.capabilities = new Set(options.capabilities ?? ["snapshots"]);
   }
 
   /** `memoryFile` makes its memory a file, which is what a template is later made of. */
@@ -153,7 +158,7 @@ export class QemuDriver implements VmDriver {
   }
 
   async restore(rest: Rest): Promise<QemuMachine> {
-    const { spec, folder, layers, template, mode, diskGb } = rest;
+    const { spec, folder, layers, template, mode, diskGb, volumes } = rest;
     const [top = ""] = layers;
     for (const layer of layers) await this.#freezeLayer(layer);
     const machine = await this.#start({
@@ -161,6 +166,7 @@ export class QemuDriver implements VmDriver {
       below: { file: top, format: "qcow2" },
       layers,
       diskGb,
+      volumes,
       ...(template && {
         template,
         memory: { file: join(template.folder, FILES.memory), isShared: false },
@@ -214,7 +220,8 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
+    const { confinement, cgroups, runDir, diskDir } = this.#options;
+    const accelerator = this.#options.accelerator.name;
     const { spec, below, memory, template = null, diskGb = spec.image.sizeGb } = start;
     const name = newName();
     const folder = join(runDir, name);
@@ -234,14 +241,14 @@ export class QemuDriver implements VmDriver {
       await mkdir(folder, { mode: 0o700 });
       if (template) await this.#options.onTemplate?.(template, name, folder);
       await makeLayer(below, disk);
-      await this.#own(uid, [folder, disk], memory);
+      await this.#own(uid, [folder, disk, ...filesOf(start.volumes)], memory);
       if (cgroups) groups = await cgroups.add(name, capsOf(spec));
-      const isIncoming = start.state !== undefined;
-      const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
-      const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
+      const command = [QEMU, ...commandOf({ ...shapeOf(start), name, folder, disk, accelerator })];
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       const layers = [disk, ...(start.layers ?? [])];
-      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
+      const own = (file: string) => this.#own(uid, [file]);
+      const plugs = { volumes: start.volumes ?? [], own };
+      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone, ...plugs };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);
       return machine;
@@ -275,21 +282,14 @@ export class QemuDriver implements VmDriver {
   }
 }
 
+/** What of a start is on the command line. */
+function shapeOf({ spec, state, memory, volumes = [] }: Start) {
+  return { spec, isIncoming: state !== undefined, volumes, ...(memory && { memory }) };
+}
+
 const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 
 function ours(machine: Machine): QemuMachine {
   if (machine instanceof QemuMachine) return machine;
   throw new Error("not a machine of this driver");
-}
-
-/** Fills a new machine; one that does not take it is ended. */
-async function loaded(machine: QemuMachine, load: () => Promise<void>): Promise<QemuMachine> {
-  try {
-    await load();
-    return machine;
-  } catch (error) {
-    await machine.destroy();
-    const words = await machine.exited;
-    throw new Error(`a saved machine did not load: ${messageOf(error)} ${words}`.trim());
-  }
 }

@@ -9,6 +9,7 @@ import { imageOf, imagesIn } from "../images/store.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
+import { dropThrowaways } from "../volumes/volumes.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { NotRestorable, RECORD_VERSION, type SnapshotRecord } from "./record.ts";
 import { type Kept, type Store, nameOf, sizeOf } from "./store.ts";
@@ -91,7 +92,10 @@ export class RecordKeeper {
     if (wanted && template?.digest !== wanted.digest)
       throw new NotRestorable("The template that the snapshot differs from is not on this host.");
     const layers = store.pathsOf(record);
-    return { spec, mode, folder, template, layers, diskGb };
+    // Whoever goes on from a snapshot is not who has these: its memory meets empty disks, and lets go of them.
+    const { volumes: had, kind } = record;
+    const volumes = kind === "paused" ? had : had.map((one) => ({ ...one, file: null }));
+    return { spec, mode, folder, template, layers, diskGb, volumes };
   }
 
   /** A machine that goes on from a record. It is not reported before it has taken its identity; else it is ended. */
@@ -108,6 +112,7 @@ export class RecordKeeper {
       const guest = new Guest(machine, lifeOf(record));
       await machine.cont();
       await guest.identify(self, ANSWER_MS.fork, true);
+      await dropThrowaways({ machine, guest });
       return { machine, guest };
     } catch (error) {
       await machine?.destroy();
@@ -160,7 +165,8 @@ export class RecordKeeper {
       if (layer !== null) await driver.useLayer(machine, layer);
       const { mode, pages } = await driver.save(machine, draft);
       const { spec, template, diskGb } = machine;
-      const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft };
+      const volumes = [...machine.volumes];
+      const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft, volumes };
       return { rest: { ...rest, pages }, stoppedMs: performance.now() - stoppedAt };
     } finally {
       if (isLive) await this.#goOn(vm);
@@ -186,7 +192,7 @@ export class RecordKeeper {
     { kind, id }: Omit<Wish, "isLive">,
   ): Promise<SnapshotRecord> {
     const { driver } = this.#parts;
-    const { spec, template, layers, folder, mode, pages, diskGb } = rest;
+    const { spec, template, layers, folder, mode, pages, diskGb, volumes } = rest;
     const {
       disk: _disk,
       vmlinuz: _vmlinuz,
@@ -213,6 +219,7 @@ export class RecordKeeper {
       layers: layers.map(nameOf),
       life: { word: Buffer.from(word).toString("hex"), generation },
       self: vm.guest.self,
+      volumes,
       lastActivityAt: vm.lastActivityAt,
     };
   }
@@ -228,6 +235,8 @@ export class RecordKeeper {
     const { record } = kept;
     const forks = (this.#forks.get(record.id) ?? 0) + 1;
     this.#forks.set(record.id, forks);
+    // Clones of a template have nothing plugged in.
+    if (record.volumes.length > 0) return null;
     if (record.mode === "stream" || forks < FORKS_TO_PROMOTE) return null;
     const key = hashOf("record", record.id, record.createdAt);
     const template = await templates.get(key, rest.spec);

@@ -2,6 +2,7 @@ import { SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
 import { Manifest } from "../images/store.ts";
+import { MountedVolume } from "../volumes/mounted.ts";
 
 /** Counts up when a record of before can no longer be read. */
 export const RECORD_VERSION = 1;
@@ -46,6 +47,8 @@ export const SnapshotRecord = z.object({
     envs: z.record(z.string(), z.string()),
     hasNetwork: z.boolean(),
   }),
+  /** Volumes it has mounted: a resume has them again, and nobody else ever by its memory of them. */
+  volumes: z.array(MountedVolume).default([]),
   lastActivityAt: z.number(),
 });
 export type SnapshotRecord = z.infer<typeof SnapshotRecord>;

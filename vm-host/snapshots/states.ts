@@ -10,6 +10,7 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { newSelf } from "../guest/identity.ts";
 import type { Capacity } from "../sizes.ts";
 import { Vm } from "../vm.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import { type Asleep, type Placed, type Recipe, type Vms, refuse } from "../vms.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { Lanes } from "./lanes.ts";
@@ -39,6 +40,7 @@ export interface StatesParts {
   vms: Vms;
   store: Store;
   capacity: Capacity;
+  volumes: Volumes;
   hasEgress: boolean;
   log: Log;
   onChange: () => void;
@@ -173,6 +175,7 @@ export class VmStates implements Asleep {
   async remove(id: string): Promise<void> {
     await this.#lanes.run(id, "remove", async () => {
       await (this.#keeper?.remove("paused", id) ?? this.#parts.store.remove("paused", id));
+      if (!this.#parts.vms.get(id)) await this.#parts.volumes.release(id);
     });
     this.#parts.onChange();
   }
@@ -206,6 +209,7 @@ export class VmStates implements Asleep {
       vms.release(vm);
       vm.endSockets("paused", CLOSE.paused, "the sandbox was paused");
       await vm.machine.quit();
+      await this.#parts.volumes.rested(vm.id);
       const tookMs = Math.round(performance.now() - startedAt);
       log.info({ machine: vm.machine.name, tookMs }, "a machine was paused");
       void this.#lanes.run(vm.id, "tidy", () => keeper.tidy("paused", vm.id));
@@ -236,6 +240,7 @@ export class VmStates implements Asleep {
     if (room === "size")
       throw new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
     try {
+      await this.#parts.volumes.settle(id);
       const { machine, guest } = await this.#open.start(kept, known, false);
       void machine.exited.then(room);
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
@@ -243,6 +248,8 @@ export class VmStates implements Asleep {
       const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
       const vm = new Vm(id, machine, guest, got);
       if (before) await this.#replace(before);
+      // What it has now, not what it had then.
+      if (kept.record.kind === "snapshot") await this.#parts.volumes.remount(id, vm);
       vms.add(vm);
       return vm;
     } catch (error) {
@@ -254,6 +261,7 @@ export class VmStates implements Asleep {
   async #replace(before: Vm): Promise<void> {
     this.#parts.vms.release(before);
     before.endSockets("running", CLOSE.reverted, "the sandbox was reverted");
+    await this.#parts.volumes.unmount(before);
     await before.machine.destroy();
   }
 

@@ -16,7 +16,7 @@ import type { Log } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import { RECORD_FILE, SnapshotRecord } from "./record.ts";
 
-const OWNER_FILE = "owner.json";
+export const OWNER_FILE = "owner.json";
 const DRAFT = ".tmp";
 const BLOCK_BYTES = 512;
 
@@ -184,7 +184,7 @@ export class Store {
 
 const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-const hashText = (text: string): string =>
+export const hashText = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 24);
 
 /** What the files of a folder, and these besides, take on the disk. */
@@ -202,12 +202,12 @@ async function readRecord(folder: string): Promise<SnapshotRecord | null> {
   }
 }
 
-async function sync(path: string): Promise<void> {
+export async function sync(path: string): Promise<void> {
   const file = await open(path);
   await file.sync().finally(() => file.close());
 }
 
-async function ownerOf(stateDir: string): Promise<z.infer<typeof Owner>> {
+export async function ownerOf(stateDir: string): Promise<z.infer<typeof Owner>> {
   const state = resolve(stateDir);
   const { dev, ino } = await stat(state);
   return { state, inode: `${dev}:${ino}`, pidNamespace: await pidNamespace() };
@@ -216,7 +216,7 @@ async function ownerOf(stateDir: string): Promise<z.infer<typeof Owner>> {
 const pidNamespace = (): Promise<string> => readlink("/proc/self/ns/pid").catch(() => "");
 
 /** Records of state folders that are gone. Those of another container's cannot be judged from here. */
-async function removeOrphans(all: string, mine: string): Promise<void> {
+export async function removeOrphans(all: string, mine: string): Promise<void> {
   for (const name of await readdir(all)) {
     const folder = join(all, name);
     const text = await readFile(join(folder, OWNER_FILE), "utf8").catch(() => "null");

@@ -51,6 +51,7 @@ async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSand
     acquireMs: acquireTimeoutMs(c.env),
     idleMs,
     lifecycle: lifecycleOf(wanted.lifecycle, idleMs),
+    volumes: wanted.volumes,
     body: {
       kind,
       source: { type: "image", name },

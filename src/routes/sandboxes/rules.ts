@@ -4,6 +4,7 @@ import type { VmKind } from "@svc/contract/vm/machine.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
+import { checkVolumes } from "../volumes/check.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
@@ -11,6 +12,7 @@ export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Prom
   checkPlan(c.get("caller").plan, wanted.kind);
   await requireCredit(c.env, c.get("caller"));
   checkNames(wanted);
+  await checkVolumes(c, wanted);
 }
 
 /** 403 for a plan with neither product, 402 for one without this. */
@@ -43,11 +45,8 @@ async function creditOf(env: Env, orgId: string): Promise<number | null> {
   }
 }
 
-/** Templates, snapshots and volumes: this version makes none, so that no id of one is known. */
-function checkNames({ source, volumes }: WantedSandbox): void {
+/** Templates and snapshots: this version makes none, so that no id of one is known. */
+function checkNames({ source }: WantedSandbox): void {
   if (source.type === "template") throw new ApiError("NotFound", "There is no such template.");
   if (source.type === "snapshot") throw new ApiError("NotFound", "There is no such snapshot.");
-  if (volumes.length === 0) return;
-  const text = "volumes are not configured on this deployment.";
-  throw new ApiError("NotConfigured", text, { field: "volumes" });
 }
