@@ -52,6 +52,8 @@ export class Vms {
   readonly #placing = new Map<string, Promise<Placed>>();
   /** Ids that were ended while they were on their way. */
   readonly #cancelled = new Set<string>();
+  /** Machines that are being ended. */
+  readonly #ending = new Map<string, Promise<void>>();
   #source: { maker: Maker; shelf: Shelf } | null = null;
   #asleep: Asleep | null = null;
   #seq = 0;
@@ -127,14 +129,22 @@ export class Vms {
     await this.#end(id);
   }
 
+  /** A repeat waits, too: who is told that it is gone may have its volumes. */
   async #end(id: string): Promise<void> {
     const vm = this.#vms.get(id);
     this.#vms.delete(id);
-    if (!vm) return;
+    if (!vm) return this.#ending.get(id);
     this.#options.onChange();
-    await this.#options.volumes.unmount(vm);
+    const ending = this.#endNow(vm).finally(() => this.#ending.delete(id));
+    this.#ending.set(id, ending);
+    return ending;
+  }
+
+  async #endNow(vm: Vm): Promise<void> {
+    const { volumes } = this.#options;
+    await volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
-    await this.#options.volumes.release(id);
+    await volumes.release(vm.id);
   }
 
   /** A machine of a sandbox that runs now. */

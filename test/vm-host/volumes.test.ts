@@ -242,6 +242,33 @@ describe.skipIf(await missingMachine())("volumes", { timeout: MACHINE_MS }, () =
     await second.stop();
   });
 
+  test("a machine that is saved whole has it again, too", async () => {
+    const env = { SVC_HOST_ID: "vm-whole", SVC_VM_SAVE: "stream" };
+    const whole = await Rig.start({ objects, env });
+    await whole.able();
+    const volume = newVolume();
+    await whole.place("whole", { volumes: [given(volume)] });
+    await whole.sh("whole", "echo one > /data/f; setsid sh -c 'exec 9>>/data/f; sleep 999' &");
+    await pause(whole, "whole");
+    await resume(whole, "whole");
+    expect(await whole.sh("whole", "echo two >> /data/f; sync; cat /data/f")).toBe("one\ntwo");
+    await snapshot(whole, "whole", "snap_whole");
+    await fork(whole, "copy", "snap_whole");
+    expect(await whole.sh("copy", "ls /data; ls /dev/vd*")).toBe("/dev/vda");
+    await whole.stop();
+  });
+
+  test("ends that are asked for twice at once are both answered when the volume is free", async () => {
+    const volume = newVolume();
+    for (let round = 0; round < 2; round += 1) {
+      await rig.place(`twice${round}`, { volumes: [given(volume)] });
+      await rig.sh(`twice${round}`, "head -c 20000000 /dev/zero | tr '\\0' x > /data/f");
+      const ended = Array.from({ length: 3 }, () => rig.delete(`twice${round}`));
+      expect((await Promise.race(ended)).status).toBe(204);
+    }
+    await Promise.all(["twice0", "twice1"].map((id) => rig.delete(id)));
+  });
+
   test("what is deleted inside takes no room on the host", async () => {
     const volume = newVolume();
     await rig.place("sparse", { volumes: [given(volume)] });

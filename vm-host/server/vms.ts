@@ -15,7 +15,8 @@ function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm, can:
   return [
     kind === "desktop" ? ["desktop"] : [],
     isolation === "shared" ? ["shared"] : [],
-    volumes?.length && !can("volumes.mount") ? ["volumes.mount"] : [],
+    // A share of a machine has no disks of its own.
+    volumes?.length && (isolation === "shared" || !can("volumes.mount")) ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
 }
