@@ -1,14 +1,18 @@
 import type { IncomingMessage } from "node:http";
-import { readHostBearer } from "@svc/contract/tokens.ts";
+import { type HostClaims, readHostBearer } from "@svc/contract/tokens.ts";
 
-/** Whether a call carries the gateway's bearer for exactly this id. `/drain` uses the id `drain`. */
-export async function isFromGateway(
+/** What the gateway's bearer for exactly this id says; null of a call without it. `/drain` uses the id `drain`. */
+export async function callerOf(
   request: IncomingMessage,
   hostToken: string,
   id: string,
-): Promise<boolean> {
+): Promise<HostClaims | null> {
   const bearer = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
-  if (!bearer) return false;
-  const claims = await readHostBearer(hostToken, bearer, Date.now());
-  return claims?.id === id;
+  const claims = bearer ? await readHostBearer(hostToken, bearer, Date.now()) : null;
+  return claims?.id === id ? claims : null;
+}
+
+/** Whether a call carries the gateway's bearer for exactly this id. */
+export async function isFromGateway(...call: Parameters<typeof callerOf>): Promise<boolean> {
+  return (await callerOf(...call)) !== null;
 }

@@ -75,6 +75,16 @@ export class ObjectStore {
     return true;
   }
 
+  /** Whether all of an object is there. */
+  async has(object: ObjectName): Promise<boolean> {
+    return (await this.#ask({ object }).catch(nullWhenMissing)) !== null;
+  }
+
+  /** Removes an object. Nothing when it is not there. */
+  async remove(object: ObjectName): Promise<void> {
+    await this.#ask({ object, delete: true });
+  }
+
   async #fetchInto(path: string, url: string, sizeBytes: number): Promise<void> {
     const file = await open(path, "w");
     try {

@@ -37,6 +37,10 @@ export interface Template {
   folder: string;
   spec: MachineSpec;
   life: LifeStart;
+  /** Somebody's memory is in it: it was made of a machine that had an owner. */
+  isOwn: boolean;
+  /** What records call it that differ from it, where it was fetched from another host. */
+  origin?: { key: string; digest: string };
 }
 
 /** The two ports of the guest: small frames that are answered first, and everything large. */
@@ -141,6 +145,10 @@ export interface VmDriver {
   flatten(rest: Rest): Promise<string>;
   /** Makes of a rest what a template's folder holds. */
   spread(rest: Rest, folder: string): Promise<void>;
+  /** Puts layers that came from another host over what lies below them here. */
+  settle(rest: Pick<Rest, "spec" | "template" | "layers">): Promise<void>;
+  /** The same of a template's folder, which machines may use then. */
+  settleTemplate(folder: string, spec: MachineSpec): Promise<void>;
   /** A machine that goes on where another one was saved; stopped still. */
   restore(rest: Rest): Promise<Machine>;
   /** Ends every machine, also those that are on their way, and makes no more. */

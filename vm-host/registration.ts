@@ -28,11 +28,14 @@ export interface Parts {
   warm: number;
   url: string;
   freeDiskGb: number;
+  /** Snapshots in the object store of which the gateway has not heard. */
+  durableSnapshots: string[];
 }
 
 /** What the host says of itself at this moment, with the next seq. */
 export function snapshotOf(parts: Parts): VmHeartbeat {
   const { config, ground, vms, capacity, images, driver, warm, url, freeDiskGb } = parts;
+  const { durableSnapshots } = parts;
   const hint = images.hint;
   return {
     type: "vm",
@@ -52,6 +55,7 @@ export function snapshotOf(parts: Parts): VmHeartbeat {
     ...(hint !== null && { hint }),
     ...(vms.isDraining && { draining: true }),
     vms: vms.reports(),
+    ...(durableSnapshots.length > 0 && { durableSnapshots }),
   };
 }
 

@@ -18,7 +18,8 @@ import { Confinement } from "./qemu/confinement.ts";
 import { QEMU } from "./qemu/driver.ts";
 import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.ts";
 import { createFront } from "./server/front.ts";
-import { RecordKeeper } from "./snapshots/keeper.ts";
+import { DurableNews } from "./snapshots/news.ts";
+import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
 import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
 import { Shelf } from "./shelf.ts";
@@ -64,6 +65,8 @@ export class VmService {
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
   #driver: VmDriver | null = null;
   #shelf: Shelf | null = null;
+  #records: RecordRoom | null = null;
+  readonly #news: DurableNews;
   #freeDiskGb = 0;
   #diskCheck: NodeJS.Timeout | undefined;
 
@@ -71,6 +74,7 @@ export class VmService {
     this.#config = config;
     this.#log = log;
     this.#foundation = foundation;
+    const { hostToken, gatewayUrl, hostId } = config;
     const onChange = (): void => this.#heartbeats.touch();
     this.#capacity = new Capacity(config.room);
     const { hasEgress } = foundation.ground;
@@ -78,6 +82,7 @@ export class VmService {
     const common = { capacity: this.#capacity, volumes, log, hasEgress, onChange };
     const vms = new Vms(common);
     this.vms = vms;
+    this.#news = new DurableNews(store);
     this.#states = new VmStates({ ...common, vms, store });
     vms.know(this.#states);
     this.#keeper = new ImageKeeper({
@@ -90,15 +95,12 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    this.#front = createFront({
-      vms,
-      states: this.#states,
-      images: this.#images,
-      hostToken: config.hostToken,
-      log,
-    });
+    const states = this.#states;
+    this.#front = createFront({ vms, states, images: this.#images, hostToken, log });
     this.#heartbeats = new Heartbeats({
-      ...config,
+      gatewayUrl,
+      hostId,
+      hostToken,
       log,
       call: fetch,
       snapshot: () => this.#snapshot(),
@@ -151,6 +153,7 @@ export class VmService {
     this.vms.isDraining = true;
     await this.#states.pauseAll(PAUSE_ALL_MS);
     this.#foundation.volumes.close();
+    await this.#records?.close();
     await this.#driver?.close();
     await this.vms.close();
     await this.#shelf?.close();
@@ -181,10 +184,16 @@ export class VmService {
   #opened(ground: ImageGround, { driver, maker, templates }: MachineRoom): void {
     const onChange = (): void => this.#heartbeats.touch();
     this.#driver = driver;
-    const { store } = this.#foundation;
-    const { cacheDir } = this.#config;
-    store.inUse = () => driver.layersInUse();
-    this.#states.open(new RecordKeeper({ driver, templates, store, cacheDir, log: this.#log }));
+    this.#records = openRecordRoom({
+      config: this.#config,
+      driver,
+      templates,
+      store: this.#foundation.store,
+      states: this.#states,
+      capacity: this.#capacity,
+      log: this.#log,
+      onDurable: onChange,
+    });
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
@@ -223,11 +232,13 @@ export class VmService {
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,
+      durableSnapshots: this.#news.next,
     });
   }
 
   #answered(reply: HeartbeatReply, beat: VmHeartbeat): void {
     this.vms.forget(beat.vms);
+    this.#news.heard(beat.durableSnapshots ?? []);
     for (const id of reply.end) void this.vms.end(id);
   }
 }

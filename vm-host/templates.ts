@@ -18,11 +18,10 @@ import { Holds } from "./snapshots/holds.ts";
 import { takeBuildLock } from "./images/lock.ts";
 import { hashOf } from "./images/recipe.ts";
 import { FILES } from "./qemu/command.ts";
+import { NOTE, isAbandoned, sizeOf } from "./template-folders.ts";
 
 /** Counts up when the same inputs make another template. */
 const FORMAT = 2;
-const BLOCK_BYTES = 512;
-const NOTE = "template.json";
 const LOCK_POLL_MS = 200;
 
 /** What must be as it was when the template was made. */
@@ -36,8 +35,22 @@ const Note = z.object({
   /** The memory is too large to read each time: nobody changes a file without its change time moving. */
   memory: z.object({ inode: z.string(), size: z.string(), changedNs: z.string() }),
   life: z.object({ word: z.string(), generation: z.int() }),
+  /** It was made of a machine of somebody, whose memory is in it; one of a boot is anybody's. */
+  isOwn: z.literal(true).exactOptional(),
+  /** It was another host's: what records that differ from it call it. */
+  origin: z.object({ key: z.string(), digest: z.string() }).exactOptional(),
 });
 type Note = z.infer<typeof Note>;
+
+/** A template that is made of something else than a boot: `fill` writes its files. */
+export interface Adoption {
+  key: string;
+  spec: MachineSpec;
+  life: LifeStart;
+  isOwn?: boolean;
+  origin?: { key: string; digest: string };
+  fill: (folder: string) => Promise<void>;
+}
 
 export interface TemplatesOptions {
   driver: VmDriver;
@@ -83,10 +96,20 @@ export class Templates {
     if (fault === null) {
       const now = new Date();
       await utimes(join(folder, NOTE), now, now);
-      return { key, digest: hashOf(note), folder, spec, life: lifeOf(note) };
+      return templateOf(note, folder, spec);
     }
     this.#options.log.warn({ template: key, fault }, "a template is not as it was made");
     await rm(folder, { recursive: true, force: true });
+    return null;
+  }
+
+  /** Exactly this one, made here or fetched, or null. */
+  async exactly({ key, digest }: Wanted, spec: MachineSpec): Promise<Template | null> {
+    for (const name of [key, fetchedKey({ key, digest })]) {
+      const found = await this.get(name, spec);
+      const known = found && (found.origin ?? found);
+      if (known?.key === key && known.digest === digest) return found;
+    }
     return null;
   }
 
@@ -102,23 +125,30 @@ export class Templates {
     return building;
   }
 
-  /** Makes a template of something else than a boot: `fill` writes its files. */
-  async adopt(
-    key: string,
-    spec: MachineSpec,
-    life: LifeStart,
-    fill: (folder: string) => Promise<void>,
-  ): Promise<Template> {
+  /** Makes a template of something else than a boot. */
+  async adopt({ key, spec, life, fill, isOwn = true, origin }: Adoption): Promise<Template> {
     const work = join(this.#options.folder, `${key}.${process.pid}.tmp`);
     try {
       await rm(work, { recursive: true, force: true });
       await mkdir(work, { mode: 0o755 });
       await fill(work);
-      return await this.#finish({ key, folder: work, spec, life });
+      return await this.#finish({
+        key,
+        folder: work,
+        spec,
+        life,
+        isOwn,
+        ...(origin && { origin }),
+      });
     } catch (error) {
       await rm(work, { recursive: true, force: true });
       throw error;
     }
+  }
+
+  /** Only one host of this folder does this for a key at a time. */
+  lock(key: string): Promise<Disposable> {
+    return takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
   }
 
   #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {
@@ -128,7 +158,7 @@ export class Templates {
 
   /** Other hosts of this machine use the same folder: what one makes the others find. */
   async #once(spec: MachineSpec, key: string): Promise<Template | null> {
-    using _lock = await takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
+    using _lock = await this.lock(key);
     return (await this.find(spec)) ?? (await this.#make(spec, key));
   }
 
@@ -141,7 +171,7 @@ export class Templates {
       // Machines' users pass through to the files they may read.
       await mkdir(work, { mode: 0o755 });
       const life = await this.#freeze(spec, work);
-      const template = await this.#finish({ key, folder: work, spec, life });
+      const template = await this.#finish({ key, folder: work, spec, life, isOwn: false });
       log.info({ template: key, ms: Date.now() - startedAt }, "a template was made");
       return template;
     } catch (error) {
@@ -160,7 +190,7 @@ export class Templates {
     await rm(folder, { recursive: true, force: true });
     await rename(work, folder);
     await this.#keepBudget(key);
-    return { ...made, folder, digest: hashOf(note) };
+    return templateOf(note, folder, made.spec);
   }
 
   async #freeze(spec: MachineSpec, work: string): Promise<LifeStart> {
@@ -193,7 +223,19 @@ export class Templates {
   }
 }
 
-async function noteOf({ key, folder, spec, life }: Omit<Template, "digest">): Promise<Note> {
+type Wanted = Pick<Template, "key" | "digest">;
+
+/** Where one of another host lies here, which may have its own under the same key. */
+export const fetchedKey = ({ key, digest }: Wanted): string => hashOf("fetched", key, digest);
+
+function templateOf(note: Note, folder: string, spec: MachineSpec): Template {
+  const { key, isOwn = false, origin } = note;
+  const digest = hashOf(note);
+  return { key, digest, folder, spec, life: lifeOf(note), isOwn, ...(origin && { origin }) };
+}
+
+async function noteOf(made: Omit<Template, "digest">): Promise<Note> {
+  const { key, folder, spec, life, isOwn, origin } = made;
   return {
     key,
     image: spec.image.image,
@@ -202,6 +244,8 @@ async function noteOf({ key, folder, spec, life }: Omit<Template, "digest">): Pr
     disk: await digest(join(folder, FILES.disk)),
     memory: await fingerprint(join(folder, FILES.memory)),
     life: { word: Buffer.from(life.word).toString("hex"), generation: life.generation },
+    ...(isOwn && { isOwn: true as const }),
+    ...(origin && { origin }),
   };
 }
 
@@ -240,19 +284,6 @@ async function faultOf(
   }
 }
 
-/** Whether nobody builds this any more: another host may be at work in the same folder. */
-function isAbandoned(name: string): boolean {
-  const pid = Number(/\.(\d+)\.tmp$/.exec(name)?.[1] ?? Number.NaN);
-  if (Number.isNaN(pid)) return false;
-  if (pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ESRCH";
-  }
-}
-
 async function digest(file: string): Promise<string> {
   return createHash("sha256")
     .update(await readFile(file))
@@ -262,15 +293,4 @@ async function digest(file: string): Promise<string> {
 async function fingerprint(file: string): Promise<Note["memory"]> {
   const { ino, size, ctimeNs } = await stat(file, { bigint: true });
   return { inode: String(ino), size: String(size), changedNs: String(ctimeNs) };
-}
-
-async function sizeOf(folder: string, name: string) {
-  const files = await readdir(join(folder, name)).catch(() => []);
-  const stats = await Promise.all(files.map((file) => stat(join(folder, name, file))));
-  const bytes = stats.reduce((sum, { blocks }) => sum + blocks * BLOCK_BYTES, 0);
-  const usedAt = await stat(join(folder, name, NOTE)).then(
-    ({ mtimeMs }) => mtimeMs,
-    () => 0,
-  );
-  return { name, bytes, usedAt };
 }

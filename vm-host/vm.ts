@@ -26,6 +26,8 @@ export class Vm {
   readonly placed: Omit<VmPlaced, "seq" | "bootId">;
   readonly sockets = new Set<CustomerSocket>();
   lastActivityAt = Date.now();
+  /** Whose it is, as its calls say. */
+  org: string | null = null;
   ended: VmReport["ended"];
   /** Its processors stand still until the next request. */
   isParked = false;

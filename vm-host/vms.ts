@@ -29,6 +29,8 @@ export interface Recipe {
 /** What knows the machines that do not run. */
 export interface Asleep {
   reports(): VmReport[];
+  /** The last checkpoint of one that runs, for its report. */
+  checkpointOf(id: string): Partial<VmReport>;
   has(id: string): boolean;
   /** Forgets it, once what is under way with it is over. */
   remove(id: string): Promise<void>;
@@ -91,7 +93,9 @@ export class Vms {
     const starting = [...this.#placing.keys()].map((id): VmReport => {
       return { id, state: "starting", lastActivityAt: Date.now() };
     });
-    const running = [...this.#vms.values()].map((vm) => vm.report());
+    const running = [...this.#vms.values()].map((vm) => {
+      return { ...vm.report(), ...this.#asleep?.checkpointOf(vm.id) };
+    });
     const awake = new Set(running.map(({ id }) => id));
     const asleep = this.#asleep?.reports().filter(({ id }) => !awake.has(id)) ?? [];
     return [...starting, ...running, ...asleep];
@@ -127,6 +131,7 @@ export class Vms {
     await this.#asleep?.remove(id);
     // It was on its way back when it was told to end.
     await this.#end(id);
+    await this.#options.volumes.release(id);
   }
 
   /** A repeat waits, too: who is told that it is gone may have its volumes. */
@@ -142,7 +147,7 @@ export class Vms {
 
   async #endNow(vm: Vm): Promise<void> {
     const { volumes } = this.#options;
-    await volumes.unmount(vm);
+    if (!vm.ended) await volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
     await volumes.release(vm.id);
   }
@@ -162,8 +167,11 @@ export class Vms {
 
   /** The gateway has heard that these ended. */
   forget(reports: VmReport[]): void {
-    for (const { id, ended } of reports)
-      if (ended && this.#vms.get(id)?.ended) this.#vms.delete(id);
+    for (const { id, ended } of reports) {
+      if (!ended || !this.#vms.get(id)?.ended) continue;
+      this.#vms.delete(id);
+      void this.#asleep?.remove(id);
+    }
   }
 
   /** Takes no new machines; those it has go on. */

@@ -11,7 +11,7 @@ import { SoakRecord } from "./record.ts";
 import { reservationsOff } from "./reservations.ts";
 import { PoolRuns } from "./runs.ts";
 import { atRest, settle } from "./settle.ts";
-import { readUsage } from "./usage.ts";
+import { readUsage, usageWritten } from "./usage.ts";
 import { Visitor } from "./visitor.ts";
 
 const USAGE = "npm run soak -- browser [sessions] [--kills N] [--seed N] [--json FILE]";
@@ -107,6 +107,7 @@ async function findings(place: Place, before: Inventory, record: SoakRecord): Pr
   await settle(place, before);
   const off = await reservationsOff(customer, CAP);
   const settled = await settle(place, before);
+  await usageWritten(service.stateDir, record.created);
   await service.stop();
   const remains = await takeRemains(place);
   runs.close();

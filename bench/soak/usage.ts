@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 
@@ -14,7 +15,20 @@ export interface Usage {
   missing: number;
 }
 
-/** Reads the segments from the database file of a service that has ended. */
+const LOOK_MS = 1_000;
+/** A row is owed for a second at first, and for up to a minute once its writing has failed a few times. */
+const LOOKS = 120;
+
+/** Waits until every segment is written and closed, or for as long as that may take. */
+export async function usageWritten(stateDir: string, created: string[]): Promise<void> {
+  for (let look = 0; look < LOOKS; look += 1) {
+    const { open, missing } = readUsage(stateDir, created);
+    if (open === 0 && missing === 0) return;
+    await pause(LOOK_MS);
+  }
+}
+
+/** Reads the segments from the database file of a service. */
 export function readUsage(stateDir: string, created: string[]): Usage {
   const file = readdirSync(stateDir, { recursive: true, encoding: "utf8" }).find(
     hasSegments(stateDir),

@@ -19,6 +19,8 @@ export class HeartbeatGateway {
   static async start(): Promise<HeartbeatGateway> {
     const server = createServer((request, response) => {
       void text(request).then((body) => {
+        // Without an object store: what is measured is the host alone.
+        if (!request.url?.endsWith("/heartbeat")) return void response.writeHead(503).end();
         gateway.#hear(VmHeartbeat.parse(JSON.parse(body)));
         response.writeHead(200, { "content-type": "application/json" });
         response.end(JSON.stringify({ end: [], pollMs: POLL_MS }));

@@ -18,10 +18,12 @@ export const AskObject = z.object({
   object: ObjectName,
   /** Of what is to be stored; absent, it is to be read. */
   sizeBytes: z.int().nonnegative().max(LIMITS.objectBytes).exactOptional(),
+  /** It is to go, and is gone with the answer, whether it was there or not. */
+  delete: z.literal(true).exactOptional(),
 });
 export type AskObject = z.infer<typeof AskObject>;
 
-/** 200 of POST /internal/objects: signed URLs that need no bearer, for `expiresInSeconds`. */
+/** 200 of POST /internal/objects: signed URLs that need no bearer, for `expiresInSeconds`; none of what was to go. */
 export const ObjectUrls = z.object({
   expiresInSeconds: z.int().positive(),
   /** To read it, by ranges if wanted. */

@@ -6,9 +6,19 @@ const count = z.int().nonnegative();
 /** A snapshot's name at its host and at the gateway. */
 export const SnapshotId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
 
+/** A saved machine's name in the object store of its org: `rec_…`, new with every saving; a snapshot's is its own id. */
+export const RecordId = SnapshotId;
+
+/** Which record, and whether all of it is in the object store: only then can another host go on from it. */
+export const Stored = {
+  recordId: RecordId.exactOptional(),
+  durable: z.boolean().exactOptional(),
+};
+
 /** 200 of POST /vms/:id/pause: RAM and disk are saved, the process is gone, its room is free. */
 export const VmPaused = z.object({
   state: z.literal("paused"),
+  ...Stored,
   /** What the record takes on the host's disk. */
   sizeBytes: count,
   tookMs: z.number().nonnegative(),
@@ -17,6 +27,23 @@ export const VmPaused = z.object({
   seq: count,
 });
 export type VmPaused = z.infer<typeof VmPaused>;
+
+/** 200 of POST /vms/:id/checkpoint: a running machine goes on from here if its host dies. It stood still for `stoppedMs`. */
+export const VmCheckpointed = z.object({
+  sizeBytes: count,
+  stoppedMs: z.number().nonnegative(),
+  ...Stored,
+  bootId: z.string(),
+  seq: count,
+});
+export type VmCheckpointed = z.infer<typeof VmCheckpointed>;
+
+/**
+ * POST /vms/:id/resume. With a `recordId` exactly that record goes on: fetched from the object store where the host does not
+ * have it, as by a host that never had this machine. Without one, what the host has.
+ */
+export const ResumeVm = z.object({ recordId: RecordId.exactOptional() });
+export type ResumeVm = z.infer<typeof ResumeVm>;
 
 /** 200 of POST /vms/:id/resume and /revert: it runs, knows the time and has fresh entropy. */
 export const VmResumed = z.object({
@@ -59,6 +86,8 @@ export type SnapshotPlatform = z.infer<typeof SnapshotPlatform>;
 /** 201 of POST /vms/:id/snapshot. */
 export const SnapshotTaken = z.object({
   snapshotId: SnapshotId,
+  /** It is in the object store. A heartbeat tells when it gets there (`durableSnapshots`). */
+  durable: Stored.durable,
   sizeBytes: count,
   cpu: z.int(),
   memMb: z.int(),

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
 import { VolumeMount } from "./volumes.ts";
+import { SnapshotId, Stored } from "./vm-states.ts";
 
 const count = z.int().nonnegative();
 const text = z.string().max(500);
@@ -10,7 +11,7 @@ const text = z.string().max(500);
 export const VmSource = z.discriminatedUnion("type", [
   /** A built-in image, fresh. */
   z.object({ type: z.literal("image"), name: z.string().max(100) }),
-  /** A snapshot or a template of the org, by its record at the control plane. */
+  /** A snapshot or a template of the org, by its record at the control plane; a host that lacks it fetches it by its id. */
   z.object({ type: z.literal("snapshot"), id: z.string().max(100), recordPath: z.string() }),
 ]);
 export type VmSource = z.infer<typeof VmSource>;
@@ -75,6 +76,10 @@ export const VmReport = z.object({
   id: z.string(),
   /** A paused one outlives its host's process: it is in the first heartbeat of the next. */
   state: z.enum(["starting", "running", "paused"]),
+  /** Of a paused one its record, of a running one its last checkpoint. */
+  ...Stored,
+  /** When that checkpoint was taken, in milliseconds since the epoch. */
+  checkpointAt: z.number().exactOptional(),
   /** Set once it is gone without having been told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
   /** Milliseconds since the epoch. */
@@ -124,5 +129,7 @@ export const VmHeartbeat = z.object({
   hint: text.exactOptional(),
   draining: z.boolean().exactOptional(),
   vms: z.array(VmReport).max(1000),
+  /** Snapshots that have reached the object store, each until a heartbeat with it was answered. */
+  durableSnapshots: z.array(SnapshotId).max(200).exactOptional(),
 });
 export type VmHeartbeat = z.infer<typeof VmHeartbeat>;

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readFileSync, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import { SnapshotTaken, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
@@ -46,3 +46,22 @@ export const pidsOf = (rig: Rig): number[] =>
 /** Folders and layers of every host's records. */
 export const kept = (): string[] =>
   readdirSync(join(cacheDirOf(process.env), "records"), { recursive: true }).map(String);
+
+/** The folder of the records of one state folder. */
+export function recordsOf(stateDir: string): string {
+  const all = join(cacheDirOf(process.env), "records");
+  const isOf = (name: string): boolean =>
+    readFileSync(join(all, name, "owner.json"), "utf8").includes(JSON.stringify(stateDir));
+  return join(all, readdirSync(all).find(isOf) ?? "");
+}
+
+/** Returns when the next saving of a machine is under way. */
+export function drafted(stateDir: string): Promise<void> {
+  return new Promise((resolve) => {
+    const watcher = watch(recordsOf(stateDir), (_event, name) => {
+      if (!name?.endsWith(".tmp")) return;
+      watcher.close();
+      resolve();
+    });
+  });
+}

@@ -62,6 +62,10 @@ export class FakeDriver implements VmDriver {
 
   async spread(): Promise<void> {}
 
+  async settle(): Promise<void> {}
+
+  async settleTemplate(): Promise<void> {}
+
   async restore({ spec }: Rest): Promise<Machine> {
     return fakeMachine(spec);
   }

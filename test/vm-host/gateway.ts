@@ -2,7 +2,7 @@ import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
-import { ObjectsDouble } from "./objects.ts";
+import { Objects } from "./objects.ts";
 
 export const HOST_TOKEN = "test-host-token";
 
@@ -11,11 +11,11 @@ export class Gateway {
   readonly beats: VmHeartbeat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
-  readonly objects: ObjectsDouble;
+  objects: Objects;
   readonly #server: Server;
   readonly #watchers = new Set<() => void>();
 
-  constructor(objects = new ObjectsDouble()) {
+  constructor(objects = new Objects()) {
     this.objects = objects;
     this.#server = createServer((request, response) => {
       void (async () => {

@@ -1,90 +1,110 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { AskObject, type ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
-import { replyJson, replyText } from "@svc/host-kit/reply.ts";
+import { AskObject, CompleteObject, type ObjectName } from "@svc/contract/host-protocol/objects.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 
-/** The object store of a gateway as hosts see it, in memory. Several gateways may have one. */
-export class ObjectsDouble {
-  readonly objects = new Map<string, Buffer>();
-  /** `down`: refuses everything; `hang`: never answers. */
-  mode: "ok" | "down" | "hang" = "ok";
+/** An object store behind a gateway as hosts see it: by signed URLs, in parts, by ranges. It lies in memory. */
+export class Objects {
+  readonly stored = new Map<string, Buffer>();
+  /** It answers nothing but 503. */
+  isAway = false;
+  /** It never answers. */
+  isSilent = false;
+  /** How many calls were answered so. */
+  refused = 0;
+  /** Objects that were asked for to be read. */
+  readonly reads: string[] = [];
+  readonly #parts = new Map<string, Buffer[]>();
   readonly #watchers = new Set<() => void>();
 
-  /** Answers a call that is for the store; false for any other. */
+  /** Answers a call for an object; false for any other. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-    const url = request.url ?? "";
-    if (url !== "/internal/objects" && !url.startsWith("/objects/")) return false;
+    const url = new URL(request.url ?? "", `http://${request.headers.host}`);
+    if (!/^\/(internal\/objects$|objects\/)/.test(url.pathname)) return false;
     const body = await buffer(request);
-    if (this.mode === "hang") return true;
-    if (this.mode === "down") replyText(response, 503);
-    else if (request.method === "POST") this.#ask(request, body, response);
-    else if (request.method === "PUT") this.#put(keyIn(url), body, response);
-    else this.#get(keyIn(url), request, response);
+    if (this.isSilent) return true;
+    if (this.isAway) this.#refuse(response);
+    else if (url.pathname === "/internal/objects") this.#ask(url, body, response);
+    else if (request.method === "GET") this.#get(url, request.headers.range, response);
+    else this.#take(url, body, response);
+    for (const watcher of this.#watchers) watcher();
     return true;
   }
 
-  /** Names of what is stored of a volume. */
-  of(volumeId: string): string[] {
-    const keys = [...this.objects.keys()].filter((key) => key.startsWith(`${volumeId}/`));
-    return keys.map((key) => key.slice(volumeId.length + 1)).toSorted();
+  /** Keys that begin like this. */
+  keys(prefix: string): string[] {
+    return [...this.stored.keys()].filter((key) => key.startsWith(prefix)).toSorted();
   }
 
-  /** Its manifest, once it is as wanted. */
-  async manifest(
-    volumeId: string,
-    isWanted: (manifest: Manifest) => boolean = () => true,
-  ): Promise<Manifest> {
-    for (;;) {
-      const bytes = this.objects.get(`${volumeId}/manifest.json`);
-      const manifest: Manifest | null = bytes ? JSON.parse(bytes.toString()) : null;
-      if (manifest && isWanted(manifest)) return manifest;
-      await new Promise<void>((resolve) => {
-        const look = (): void => {
-          this.#watchers.delete(look);
-          resolve();
-        };
-        this.#watchers.add(look);
-      });
+  /** Waits until what lies there is as wanted. */
+  until(isWanted: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (!isWanted()) return;
+        this.#watchers.delete(look);
+        resolve();
+      };
+      this.#watchers.add(look);
+      look();
+    });
+  }
+
+  #refuse(response: ServerResponse): void {
+    this.refused += 1;
+    response.writeHead(503).end();
+  }
+
+  #ask(url: URL, body: Buffer, response: ServerResponse): void {
+    const { object, sizeBytes, delete: isToGo } = AskObject.parse(JSON.parse(body.toString()));
+    const key = keyOf(object);
+    const at = (act: string): string => new URL(`/objects/${act}?key=${key}`, url).href;
+    const reply = (urls: object): void =>
+      void response.writeHead(200).end(JSON.stringify({ expiresInSeconds: 3600, ...urls }));
+    if (isToGo) {
+      this.stored.delete(key);
+      return reply({});
     }
-  }
-
-  #ask(request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-    const { object, sizeBytes } = AskObject.parse(JSON.parse(body.toString()));
-    const parts = Object.values(object).slice(1);
-    const key = object.purpose === "volume" ? parts.join("/") : Object.values(object).join("/");
-    const url = `http://${request.headers.host}/objects/${encodeURIComponent(key)}`;
-    const expiresInSeconds = 3600;
-    if (sizeBytes !== undefined) {
-      const urls: ObjectUrls = { expiresInSeconds, put: url };
-      return replyJson(response, 200, urls);
+    if (sizeBytes === undefined) {
+      this.reads.push(key);
+      const found = this.stored.get(key);
+      if (!found) return void response.writeHead(404).end();
+      return reply({ get: at("get"), sizeBytes: found.length });
     }
-    const stored = this.objects.get(key);
-    if (!stored) return replyText(response, 404);
-    const urls: ObjectUrls = { expiresInSeconds, get: url, sizeBytes: stored.length };
-    replyJson(response, 200, urls);
+    const most = LIMITS.objectPartBytes;
+    if (sizeBytes <= most) return reply({ put: at("put") });
+    const count = Math.ceil(sizeBytes / most);
+    this.#parts.set(key, Array.from({ length: count }));
+    const parts = Array.from({ length: count }, (_, part) => ({
+      url: at(`part-${part}`),
+      bytes: Math.min(most, sizeBytes - part * most),
+    }));
+    reply({ parts, complete: at("complete") });
   }
 
-  #put(key: string, body: Buffer, response: ServerResponse): void {
-    this.objects.set(key, body);
-    replyJson(response, 200, { etag: "1" });
-    for (const watcher of this.#watchers) watcher();
+  #get(url: URL, range: string | undefined, response: ServerResponse): void {
+    const found = this.stored.get(url.searchParams.get("key") ?? "");
+    if (!found) return void response.writeHead(404).end();
+    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? [];
+    if (from === undefined) return void response.writeHead(200).end(found);
+    response.writeHead(206).end(found.subarray(Number(from), Number(to) + 1));
   }
 
-  #get(key: string, request: IncomingMessage, response: ServerResponse): void {
-    const stored = this.objects.get(key);
-    if (!stored) return replyText(response, 404);
-    const [, first = "0", last = ""] =
-      /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
-    const end = last === "" ? stored.length : Number(last) + 1;
-    response.writeHead(206).end(stored.subarray(Number(first), end));
+  #take(url: URL, body: Buffer, response: ServerResponse): void {
+    const key = url.searchParams.get("key") ?? "";
+    const act = url.pathname.slice("/objects/".length);
+    const parts = this.#parts.get(key) ?? [];
+    if (act === "put") this.stored.set(key, body);
+    else if (act === "complete") {
+      const { etags } = CompleteObject.parse(JSON.parse(body.toString()));
+      if (etags.length !== parts.length || parts.includes(undefined as never))
+        return void response.writeHead(409).end();
+      this.stored.set(key, Buffer.concat(parts));
+    } else parts[Number(act.slice("part-".length))] = body;
+    response.writeHead(200).end(JSON.stringify({ etag: "etag" }));
   }
 }
 
-export interface Manifest {
-  epoch: number;
-  hostId: string;
-  isOpen: boolean;
-  chunks: Record<string, string>;
+function keyOf(object: ObjectName): string {
+  const { purpose, ...rest } = object;
+  return [purpose, ...Object.values(rest)].join("/");
 }
-
-const keyIn = (url: string): string => decodeURIComponent(url.slice("/objects/".length));

@@ -12,7 +12,7 @@ import * as z from "zod";
 import { writeAgent } from "../../scripts/bundle-agent.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
-import type { ObjectsDouble } from "./objects.ts";
+import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../vm-host/main.ts", import.meta.url));
 const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
@@ -30,7 +30,7 @@ export interface RigOptions {
   /** A state folder that outlives this host. */
   stateDir?: string;
   /** A store that other hosts have, too. */
-  objects?: ObjectsDouble;
+  objects?: Objects;
 }
 
 /** A real VM host process, joined to a tiny gateway. */

@@ -15,7 +15,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
-import { fork, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { SnapshotRecord } from "../../vm-host/snapshots/record.ts";
+import { fork, machinesOf, pause, post, recordsOf, resume, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
@@ -23,18 +24,17 @@ const MACHINE_MS = 240_000;
 const STOP_MS = 10_000;
 const isRoot = process.getuid?.() === 0;
 
-/** The folder of the records of one state folder. */
-function recordsOf(stateDir: string): string {
-  const all = join(cacheDirOf(process.env), "records");
-  const isOf = (name: string): boolean =>
-    readFileSync(join(all, name, "owner.json"), "utf8").includes(JSON.stringify(stateDir));
-  return join(all, readdirSync(all).find(isOf) ?? "");
-}
-
 /** Records and layers that are there, by name. */
 function contents(folder: string) {
-  const names = readdirSync(folder).filter((name) => name !== "owner.json" && name !== "layers");
+  const others = ["owner.json", "layers", "packing", "leftovers"];
+  const names = readdirSync(folder).filter((name) => !others.includes(name));
   return { records: names, layers: readdirSync(join(folder, "layers")) };
+}
+
+/** What the record in a folder is; undefined of what is none. */
+function kindOf(stateDir: string, name: string): string | undefined {
+  const text = readFileSync(join(recordsOf(stateDir), name, "record.json"), "utf8");
+  return SnapshotRecord.safeParse(JSON.parse(text)).data?.kind;
 }
 
 const listenAt = (server: Server): Promise<number> =>
@@ -129,7 +129,7 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     expect(isPaused || act !== "pause" || !(await isAnswered)).toBe(true);
     const said = isPaused ? await resumed(second) : "here";
     const { records, layers } = contents(recordsOf(stateDir));
-    expect(records.filter((name) => !/^snapshot-\w+$/.test(name))).toEqual([]);
+    expect(records.filter((name) => kindOf(stateDir, name) !== "snapshot")).toEqual([]);
     expect(layers.length).toBe(records.length);
     const forked = records.length > 0 ? await forkOf(second) : "here";
     expect([said, forked]).toEqual(["here", "here"]);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bodyOf, fork, kept, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { bodyOf, drafted, fork, kept, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
 
@@ -70,8 +70,13 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     const [first, ...rest] = await answers;
     for (const one of rest) expect(one).toEqual(first);
     await rig.gateway.report("many", ({ state }) => state === "paused");
-    const [again, back] = await Promise.all([pause(rig, "many"), resume(rig, "many")]);
-    expect([again.state, back.state]).toEqual(["paused", "running"]);
+    expect(await pause(rig, "many")).toMatchObject({ sizeBytes: first?.sizeBytes });
+    await resume(rig, "many");
+    const begun = drafted(rig.stateDir);
+    const again = pause(rig, "many");
+    await begun;
+    expect((await resume(rig, "many")).state).toBe("running");
+    expect((await again).state).toBe("paused");
     expect(await rig.sh("many", "echo here")).toBe("here");
     const refused = await post(rig, "many", "resume");
     expect([refused.status, StateRefused.parse(await refused.json()).code]).toEqual([

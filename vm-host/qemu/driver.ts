@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, chown, copyFile, mkdir, open, rm } from "node:fs/promises";
+import { copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
 import type {
@@ -17,9 +17,17 @@ import { type MountedVolume, filesOf } from "../volumes/mounted.ts";
 import { capsOf } from "./caps.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
-import { type Below, belowAll, flattenLayers, makeLayer, mergeLayer } from "./layers.ts";
+import {
+  type Below,
+  belowAll,
+  flattenLayers,
+  makeLayer,
+  mergeLayer,
+  rebaseLayers,
+} from "./layers.ts";
 import { QemuMachine, loaded } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
+import { freezeLayer, shareTemplate } from "./sharing.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
 
 export const QEMU = "qemu-system-x86_64";
@@ -122,7 +130,7 @@ export class QemuDriver implements VmDriver {
     const mine = ours(machine);
     const [top = ""] = mine.layers;
     await mine.useLayer(layer);
-    await this.#freezeLayer(top);
+    await freezeLayer(top, this.#options.confinement);
   }
 
   async unlayer(machine: Machine): Promise<void> {
@@ -142,7 +150,7 @@ export class QemuDriver implements VmDriver {
     const below = belowAll(spec, template);
     const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
     await flattenLayers(layers[0] ?? "", below, layer);
-    await this.#freezeLayer(layer);
+    await freezeLayer(layer, this.#options.confinement);
     return layer;
   }
 
@@ -153,14 +161,22 @@ export class QemuDriver implements VmDriver {
     const below: Below = { file: spec.image.disk, format: "raw" };
     await flattenLayers(layers[0] ?? "", below, join(folder, FILES.disk));
     await copyFile(join(rest.folder, FILES.state), join(folder, FILES.state));
-    for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
-    await this.#share(join(folder, FILES.memory));
+    await shareTemplate(folder, this.#options.confinement);
+  }
+
+  settle({ spec, template, layers }: Pick<Rest, "spec" | "template" | "layers">): Promise<void> {
+    return rebaseLayers(layers, belowAll(spec, template));
+  }
+
+  async settleTemplate(folder: string, spec: MachineSpec): Promise<void> {
+    await rebaseLayers([join(folder, FILES.disk)], belowAll(spec, null));
+    await shareTemplate(folder, this.#options.confinement);
   }
 
   async restore(rest: Rest): Promise<QemuMachine> {
     const { spec, folder, layers, template, mode, diskGb, volumes } = rest;
     const [top = ""] = layers;
-    for (const layer of layers) await this.#freezeLayer(layer);
+    for (const layer of layers) await freezeLayer(layer, this.#options.confinement);
     const machine = await this.#start({
       spec,
       below: { file: top, format: "qcow2" },
@@ -177,13 +193,6 @@ export class QemuDriver implements VmDriver {
       if (mode === "delta") await loadMemory(machine, folder);
       await machine.load();
     });
-  }
-
-  // A machine's user passes it on to the next one: nobody writes it again.
-  async #freezeLayer(layer: string): Promise<void> {
-    const { confinement } = this.#options;
-    if (confinement) await chown(layer, 0, confinement.gid);
-    await chmod(layer, confinement ? 0o640 : 0o600);
   }
 
   #modeOf(machine: QemuMachine): Promise<SaveMode> {
@@ -205,18 +214,8 @@ export class QemuDriver implements VmDriver {
     await copyFile(join(mine.folder, FILES.state), join(folder, FILES.state));
     await mine.quit();
     await copyFile(mine.layers[0] ?? "", join(folder, FILES.disk));
-    for (const file of [FILES.state, FILES.disk]) await chmod(join(folder, file), 0o444);
     await mine.removeDisk();
-    await this.#share(join(folder, FILES.memory));
-  }
-
-  // QEMU 7.2 opens a private mapping's file for writing: every machine's user needs the right, though none
-  // ever writes. Nobody else gets it.
-  async #share(memory: string): Promise<void> {
-    const { confinement } = this.#options;
-    if (!confinement) return chmod(memory, 0o600);
-    await chown(memory, 0, confinement.gid);
-    await chmod(memory, 0o660);
+    await shareTemplate(folder, this.#options.confinement);
   }
 
   async #start(start: Start): Promise<QemuMachine> {

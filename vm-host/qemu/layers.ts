@@ -46,6 +46,16 @@ export async function flattenLayers(top: string, below: Below, layer: string): P
   }
 }
 
+/** Says of layers, the newest first, what each lies over now: it holds the same as what it lay over where it was made. */
+export async function rebaseLayers(layers: string[], bottom: Below): Promise<void> {
+  for (const [index, layer] of layers.entries()) {
+    const next = layers[index + 1];
+    const below: Below = next === undefined ? bottom : { file: next, format: "qcow2" };
+    const over = ["-F", below.format, "-b", below.file];
+    await run("qemu-img", ["rebase", "-q", "-u", "-f", "qcow2", ...over, layer]);
+  }
+}
+
 /** Writes what a layer says into the one below it. Until it is removed it says the same, so that this may break off. */
 export async function mergeLayer(layer: string): Promise<void> {
   await run("qemu-img", ["commit", "-q", "-d", "-f", "qcow2", layer]);

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { Socket } from "node:net";
-import { isFromGateway } from "@svc/host-kit/bearer.ts";
+import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
@@ -10,7 +10,15 @@ import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 import { forwardRequest, forwardUpgrade } from "./ports.ts";
-import { parkVm, pauseVm, removeSnapshot, resumeVm, revertVm, takeSnapshot } from "./states.ts";
+import {
+  checkpointVm,
+  parkVm,
+  pauseVm,
+  removeSnapshot,
+  resumeVm,
+  revertVm,
+  takeSnapshot,
+} from "./states.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
 
 const KEEP_ALIVE_MS = 65_000;
@@ -21,6 +29,8 @@ export interface VmCall {
   states: VmStates;
   images: Images;
   id: string;
+  /** Whose machine or snapshot it is. */
+  org: string;
   /** What follows the id, `ports/8000/a?b`. */
   rest: string;
   request: IncomingMessage;
@@ -35,6 +45,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   metrics: { GET: readMetrics },
   files: { GET: downloadFile, PUT: uploadFile },
   pause: { POST: pauseVm },
+  checkpoint: { POST: checkpointVm },
   resume: { POST: resumeVm },
   snapshot: { POST: takeSnapshot },
   revert: { POST: revertVm },
@@ -82,10 +93,11 @@ async function answer(
   const target = targetOf(request);
   if (!target) return replyText(response, 404, "Not found\n");
   const { id, rest } = target;
-  if (!(await isFromGateway(request, front.hostToken, id)))
-    return replyText(response, 401, "Unauthorized\n");
+  const caller = await callerOf(request, front.hostToken, id);
+  if (!caller) return replyText(response, 401, "Unauthorized\n");
   const { vms, states, images } = front;
-  const call = { vms, states, images, id, rest, request, response };
+  const { org } = caller;
+  const call = { vms, states, images, id, org, rest, request, response };
   if (target.room === "drain") return drain(call);
   if (target.room === "snapshots") return removeSnapshot(call);
   const [name = ""] = rest.split(/[/?]/);
@@ -95,6 +107,9 @@ async function answer(
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
   await route(call);
+  // A create's answer comes first: then there is one.
+  const vm = vms.get(id);
+  if (vm) vm.org = org;
 }
 
 async function upgrade(

@@ -23,14 +23,14 @@ function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm, can:
 
 /** PUT /vms/:sandboxId */
 export async function placeVm(call: VmCall): Promise<void> {
-  const { vms, states, images, id, request, response } = call;
+  const { vms, states, images, id, org, request, response } = call;
   const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const missing = missingCapabilities(ask.data, (name) => vms.can(name));
   if (missing.length > 0) return refuseMissing(response, missing);
   const { source } = ask.data;
   if (source.type === "snapshot")
-    return replyPlaced(response, await states.fork(id, source.id, ask.data));
+    return replyPlaced(response, await states.fork(id, org, source.id, ask.data));
   const found = images.find(source.name);
   if (!found) return refuseMissing(response, ["image"]);
   if ("hint" in found) {

@@ -1,18 +1,19 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { LifeStart, Machine, Rest, Template, VmDriver } from "../driver.ts";
+import type { LifeStart, Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
-import { imageOf, imagesIn } from "../images/store.ts";
+import { Manifest, imageOf, imagesIn } from "../images/store.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
-import { dropThrowaways } from "../volumes/volumes.ts";
+import { dropThrowaways, fitting, marked } from "../volumes/throwaway.ts";
 import { platformFault, platformOf } from "./platform.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord } from "./record.ts";
-import { type Kept, type Store, nameOf, sizeOf } from "./store.ts";
+import { isThere, nameOf, sizeOf } from "./files.ts";
+import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
@@ -29,10 +30,13 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: SnapshotRecord["kind"];
+  kind: "paused" | "checkpoint" | "snapshot";
   id: string;
   isLive: boolean;
 }
+
+/** What a copy of a record is to be. */
+export type CopyWish = Pick<Wish, "kind" | "id"> & Partial<Pick<SnapshotRecord, "self" | "org">>;
 
 /** A machine that goes on from a record, and knows who it is. */
 export interface Started {
@@ -43,7 +47,8 @@ export interface Started {
 /** Makes records of machines and machines of records. The one place that knows how a machine rests. */
 export class RecordKeeper {
   readonly #parts: KeeperParts;
-  readonly #forks = new Map<string, number>();
+  /** Records that are being made templates. */
+  readonly #promoting = new Set<string>();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -52,13 +57,12 @@ export class RecordKeeper {
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
   async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
-    const draft = await store.draft(kind, id);
+    const recordId = recordIdOf({ kind, id });
+    const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
-      const record = await this.#recordOf(vm, rest, { kind, id });
-      const kept = await store.commit(draft, record);
-      await this.#hold(kept);
-      return { kept, stoppedMs };
+      const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
       if (!isLive) await this.#goOn(vm);
@@ -66,43 +70,63 @@ export class RecordKeeper {
     }
   }
 
-  /** Copies a record of a machine that rests already: its files never change, so they are the same files. */
-  async copy(from: Kept, id: string): Promise<Kept> {
+  /** Copies a record: its files never change, so they are the same files. */
+  async copy(from: Kept, { kind, id, ...facts }: CopyWish): Promise<Kept> {
     const { store } = this.#parts;
-    const draft = await store.draft("snapshot", id);
+    const recordId = recordIdOf({ kind, id });
+    const draft = await store.draft(kind, recordId);
     await store.linkFiles(from, draft);
-    const record: SnapshotRecord = { ...from.record, kind: "snapshot", id, createdAt: Date.now() };
-    const kept = await store.commit(draft, record);
-    await this.#hold(kept);
+    const as = { ...facts, kind, id, recordId, isCheckpointed: kind === "checkpoint" };
+    const record = { ...from.record, ...FRESH, ...as, createdAt: Date.now() };
+    return this.keep(draft, record, await this.#templateOf(record, this.specOf(record)));
+  }
+
+  /** Makes a draft a record, which needs its template from now on. */
+  async keep(draft: string, record: SnapshotRecord, template: Template | null): Promise<Kept> {
+    const kept = await this.#parts.store.commit(draft, record);
+    const { folder } = kept;
+    if (template) await this.#parts.templates.holds.hold(template.key, nameOf(folder), folder);
     return kept;
   }
 
   /** Whether a record can go on here, before anything is tried. Throws `NotRestorable` with the reason. */
   async restOf({ folder, record }: Kept): Promise<Rest> {
-    const { driver, store, cacheDir } = this.#parts;
-    const { platform, image, cpu, memMb, mode, diskGb } = record;
-    const initrd = join(cacheDir, "layers", `${record.agent}.img`);
-    const layer = { hash: record.agent, initrd };
-    const spec = { image: imageOf(imagesIn(cacheDir), image), layer, cpu, memMb };
-    const here = await platformOf(driver, spec, null);
-    const fault = platformFault(platform, here);
-    if (fault !== null) throw new NotRestorable(fault);
-    const wanted = platform.template;
-    const template = wanted && (await this.#parts.templates.get(wanted.key, spec));
-    if (wanted && template?.digest !== wanted.digest)
+    const { mode, diskGb } = record;
+    const spec = this.specOf(record);
+    await this.checkPlatform(record);
+    const template = await this.#templateOf(record, spec);
+    if (record.platform.template && !template)
       throw new NotRestorable("The template that the snapshot differs from is not on this host.");
-    const layers = store.pathsOf(record);
-    // Whoever goes on from a snapshot is not who has these: its memory meets empty disks, and lets go of them.
-    const { volumes: had, kind } = record;
-    const volumes = kind === "paused" ? had : had.map((one) => ({ ...one, file: null }));
+    const layers = this.#parts.store.pathsOf(record);
+    const volumes = await fitting(record.volumes, record.kind === "paused");
     return { spec, mode, folder, template, layers, diskGb, volumes };
   }
 
+  /** Whether machines like a record's run here at all. Throws `NotRestorable`. */
+  async checkPlatform({ platform, ...record }: SnapshotRecord): Promise<void> {
+    const spec = this.specOf(record);
+    const fault = platformFault(platform, await platformOf(this.#parts.driver, spec, null));
+    if (fault !== null) throw new NotRestorable(fault);
+    if (!(await isThere(spec.image.disk)))
+      throw new NotRestorable(`The image ${platform.image} is not on this host.`);
+  }
+
+  specOf({ agent, image, cpu, memMb }: Omit<SnapshotRecord, "platform">): MachineSpec {
+    const { cacheDir } = this.#parts;
+    const layer = { hash: agent, initrd: join(cacheDir, "layers", `${agent}.img`) };
+    return { image: imageOf(imagesIn(cacheDir), image), layer, cpu, memMb };
+  }
+
+  async #templateOf({ platform }: SnapshotRecord, spec: MachineSpec): Promise<Template | null> {
+    const wanted = platform.template;
+    return wanted && this.#parts.templates.exactly(wanted, spec);
+  }
+
   /** A machine that goes on from a record. It is not reported before it has taken its identity; else it is ended. */
-  async start(kept: Kept, self: Self, isFork: boolean): Promise<Started> {
+  async start(kept: Kept, self: Self, isFork: boolean, known?: Rest): Promise<Started> {
     const { driver, store } = this.#parts;
     const { record } = kept;
-    const rest = await this.restOf(kept);
+    const rest = known ?? (await this.restOf(kept));
     const drop = store.useOf(record.layers);
     let machine: Machine | null = null;
     try {
@@ -122,15 +146,6 @@ export class RecordKeeper {
     }
   }
 
-  /** Forgets a record. */
-  async remove(kind: SnapshotRecord["kind"], id: string): Promise<void> {
-    const { store, templates } = this.#parts;
-    const kept = store.get(kind, id);
-    await store.remove(kind, id);
-    const template = kept?.record.platform.template;
-    if (kept && template) await templates.holds.drop(template.key, nameOf(kept.folder));
-  }
-
   /** Makes few layers of many, of a record that nobody starts from meanwhile. It can break off anywhere. */
   async tidy(kind: SnapshotRecord["kind"], id: string): Promise<void> {
     const { store, driver, log } = this.#parts;
@@ -141,12 +156,12 @@ export class RecordKeeper {
         if (next === undefined || !store.isOnlyOf(kept.record, next)) break;
         if (!store.isOnlyOf(kept.record, top)) break;
         await driver.merge(join(store.layers, top));
-        await store.useLayers(kept, layers.slice(1));
+        await store.change(kept, { layers: layers.slice(1) });
       }
       const kept = store.get(kind, id);
       if (!kept || kept.record.layers.length <= MOST_LAYERS) return;
       const layer = await driver.flatten(await this.restOf(kept));
-      await store.useLayers(kept, [nameOf(layer)]);
+      await store.change(kept, { layers: [nameOf(layer)] });
     } catch (error) {
       log.warn({ reason: messageOf(error) }, "the layers of a record stay as they are");
     }
@@ -165,7 +180,7 @@ export class RecordKeeper {
       if (layer !== null) await driver.useLayer(machine, layer);
       const { mode, pages } = await driver.save(machine, draft);
       const { spec, template, diskGb } = machine;
-      const volumes = [...machine.volumes];
+      const volumes = await marked(machine.volumes);
       const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft, volumes };
       return { rest: { ...rest, pages }, stoppedMs: performance.now() - stoppedAt };
     } finally {
@@ -189,31 +204,29 @@ export class RecordKeeper {
   async #recordOf(
     vm: Vm,
     rest: Rest & { pages: number },
-    { kind, id }: Omit<Wish, "isLive">,
+    { kind, id, recordId }: Pick<SnapshotRecord, "kind" | "id" | "recordId">,
   ): Promise<SnapshotRecord> {
-    const { driver } = this.#parts;
+    const { driver, store } = this.#parts;
     const { spec, template, layers, folder, mode, pages, diskGb, volumes } = rest;
-    const {
-      disk: _disk,
-      vmlinuz: _vmlinuz,
-      busybox: _busybox,
-      bootModules: _modules,
-      ...image
-    } = spec.image;
+    const { cpu, memMb } = spec;
     const { word, generation } = vm.guest.nextLife;
     return {
       version: RECORD_VERSION,
+      recordId,
       kind,
       id,
+      ...FRESH,
+      org: vm.org,
+      isCheckpointed: kind === "checkpoint" || store.get("checkpoint", vm.id) !== undefined,
       createdAt: Date.now(),
       mode,
       pages,
       sizeBytes: await sizeOf(folder, layers),
       platform: await platformOf(driver, spec, mode === "delta" ? template : null),
-      image,
+      image: Manifest.parse(spec.image),
       agent: spec.layer.hash,
-      cpu: spec.cpu,
-      memMb: spec.memMb,
+      cpu,
+      memMb,
       diskGb,
       isolation: vm.placed.isolation,
       layers: layers.map(nameOf),
@@ -224,37 +237,47 @@ export class RecordKeeper {
     };
   }
 
-  async #hold({ folder, record }: Kept): Promise<void> {
-    const { template } = record.platform;
-    if (template) await this.#parts.templates.holds.hold(template.key, nameOf(folder), folder);
-  }
-
   /** The template that a record was made, once it was forked often. The making is not waited for. */
   async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
-    const { templates, log, driver, store } = this.#parts;
+    const { templates, store } = this.#parts;
     const { record } = kept;
-    const forks = (this.#forks.get(record.id) ?? 0) + 1;
-    this.#forks.set(record.id, forks);
     // Clones of a template have nothing plugged in.
-    if (record.volumes.length > 0) return null;
-    if (record.mode === "stream" || forks < FORKS_TO_PROMOTE) return null;
-    const key = hashOf("record", record.id, record.createdAt);
+    if (record.mode === "stream" || record.volumes.length > 0) return null;
+    const key = hashOf("record", record.recordId, record.createdAt);
     const template = await templates.get(key, rest.spec);
-    if (template || forks > FORKS_TO_PROMOTE) return template;
-    const drop = store.useOf(record.layers);
-    const adopting = templates.adopt(key, rest.spec, lifeOf(record), (folder) =>
-      driver.spread(rest, folder),
-    );
-    adopting
-      .catch((error: unknown) => {
-        this.#forks.delete(record.id);
-        log.warn({ reason: messageOf(error) }, "a snapshot could not be made a template");
-      })
-      .finally(drop);
+    if (template) return template;
+    const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
+    // Beyond that nobody counts.
+    if (forks <= FORKS_TO_PROMOTE) void store.change(kept, { forks }).catch(() => null);
+    if (forks >= FORKS_TO_PROMOTE && !this.#promoting.has(key)) this.#promote(key, kept, rest);
     return null;
+  }
+
+  #promote(key: string, { record }: Kept, rest: Rest): void {
+    const { templates, log, driver, store } = this.#parts;
+    this.#promoting.add(key);
+    const drop = store.useOf(record.layers);
+    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
+    // One that fails is not tried again by this run of the host.
+    templates
+      .adopt({ key, spec: rest.spec, life: lifeOf(record), fill })
+      .then(
+        () => this.#promoting.delete(key),
+        (error: unknown) => {
+          log.warn({ reason: messageOf(error) }, "a snapshot could not be made a template");
+        },
+      )
+      .finally(drop);
   }
 }
 
-function lifeOf({ life: { word, generation } }: SnapshotRecord): LifeStart {
+/** Of a record that nobody has used or shipped. */
+const FRESH = { durable: false, forks: 0 };
+
+/** A snapshot's own id; of other records a new one with every saving. */
+const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
+  kind === "snapshot" ? id : newRecordId();
+
+export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
   return { word: Buffer.from(word, "hex"), generation };
 }

@@ -19,8 +19,13 @@ export async function platformOf(
     cpu: name === "tcg" ? cpuOf(name) : `${cpuOf(name)}:${await hostFlags()}`,
     kernel: image.kernel,
     image: image.image,
-    template: template && { key: template.key, digest: template.digest },
+    template: template && nameOfTemplate(template),
   };
+}
+
+/** What records call a template, on whichever host. */
+export function nameOfTemplate({ key, digest, origin }: Template): { key: string; digest: string } {
+  return origin ?? { key, digest };
 }
 
 /** What differs, or null. Which template it is, and whether it is there, is another question. */

@@ -1,4 +1,5 @@
-import { SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import { randomBytes } from "node:crypto";
+import { RecordId, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
 import { Manifest } from "../images/store.ts";
@@ -11,16 +12,30 @@ export const RECORD_FILE = "record.json";
 
 const count = z.int().nonnegative();
 
+/** The name of a machine that was saved just now. */
+export const newRecordId = (): string => `rec_${randomBytes(12).toString("hex")}`;
+
 /**
  * A machine at rest, as it lies in `record.json`. Beside it: `state` (the devices) and `pages` (what differs from the
- * template, with its index), or `stream` (all of it). The layers of its disk lie in a folder for all records. Written
- * once and never again, but for the list of its layers when those are made fewer.
+ * template, with its index), or `stream` (all of it). The layers of its disk lie in a folder for all records. What the
+ * machine was is written once and never again; what the record is used for (kind, layers, durable, forks) may change.
  */
 export const SnapshotRecord = z.object({
   version: z.literal(RECORD_VERSION),
-  /** The sandbox's id when it is paused, else the snapshot's own. */
+  /** Its name in the object store; a snapshot's own id. */
+  recordId: RecordId.default(newRecordId),
+  /** Whose it is; null of a record that cannot be shipped. */
+  org: z.string().nullable().default(null),
+  /** The sandbox's id when it is paused or the checkpoint of one that runs; the snapshot's own; a copy's `recordId`. */
   id: z.string().min(1),
-  kind: z.enum(["paused", "snapshot"]),
+  /** A copy is another host's record, fetched to go on from; it goes without its origin. */
+  kind: z.enum(["paused", "checkpoint", "snapshot", "copy"]),
+  /** All of it is in the object store. */
+  durable: z.boolean().default(false),
+  /** Its machine had a checkpoint: what goes on from here has one, too. */
+  isCheckpointed: z.boolean().default(false),
+  /** How many machines have begun here. */
+  forks: count.default(0),
   createdAt: z.number(),
   mode: z.enum(["delta", "stream"]),
   /** Pages that differ from the template. */

@@ -1,7 +1,7 @@
 import type { PlaceVm, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type {
   SnapshotTaken,
-  StateRefused,
+  VmCheckpointed,
   VmParked,
   VmPaused,
   VmResumed,
@@ -9,62 +9,65 @@ import type {
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { newSelf } from "../guest/identity.ts";
 import type { Capacity } from "../sizes.ts";
-import { Vm } from "../vm.ts";
-import type { Volumes } from "../volumes/volumes.ts";
-import { type Asleep, type Placed, type Recipe, type Vms, refuse } from "../vms.ts";
+import type { Vm } from "../vm.ts";
+import { type Asleep, type Placed, type Vms, refuse } from "../vms.ts";
+import type { Fetcher } from "./fetcher.ts";
+import { Finder } from "./finder.ts";
+import { forkOf } from "./fork.ts";
+import { inTime } from "./in-time.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { Lanes } from "./lanes.ts";
-import { NotRestorable, type SnapshotRecord } from "./record.ts";
+import type { SnapshotRecord } from "./record.ts";
+import { type ReviveParts, revive } from "./revive.ts";
+import { StateError, failed } from "./state-error.ts";
 import type { Kept, Store } from "./store.ts";
 
-const CLOSE = { paused: 4409, reverted: 4410 };
-
-/** A change of state that is not done, and why. */
-export class StateError extends Error {
-  readonly status: 404 | 409 | 503 | 507;
-  readonly code: StateRefused["code"];
-
-  constructor(status: StateError["status"], code: StateRefused["code"], message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-
-  get body(): StateRefused {
-    const { message: error, code, status } = this;
-    return { error, code, retryable: status === 503 || status === 507 };
-  }
-}
+const PAUSED = 4409;
 
 export interface StatesParts {
   vms: Vms;
   store: Store;
   capacity: Capacity;
-  volumes: Volumes;
+  volumes: ReviveParts["volumes"];
   hasEgress: boolean;
   log: Log;
   onChange: () => void;
 }
 
-/** Pause, resume, snapshot, fork, revert and park: acts on machines, for each one after the other. */
+/** Makes records, and gets those of other hosts. */
+interface Means {
+  keeper: RecordKeeper;
+  fetcher: Fetcher;
+}
+
+/** Pause, resume, snapshot, checkpoint, fork, revert and park: acts on machines, for each one after the other. */
 export class VmStates implements Asleep {
   readonly #parts: StatesParts;
   readonly #lanes = new Lanes();
-  #keeper: RecordKeeper | null = null;
+  readonly #finder: Finder;
+  #means: Means | null = null;
 
   constructor(parts: StatesParts) {
     this.#parts = parts;
+    this.#finder = new Finder({ ...parts, fetcher: () => this.#open.fetcher });
   }
 
   /** Machines can be saved and made from now on. */
-  open(keeper: RecordKeeper): void {
-    this.#keeper = keeper;
+  open(means: Means): void {
+    this.#means = means;
   }
 
   reports(): VmReport[] {
-    return this.#parts.store
-      .all("paused")
-      .map(({ id, lastActivityAt }) => ({ id, state: "paused", lastActivityAt }));
+    return this.#parts.store.all("paused").map(({ id, lastActivityAt, recordId, durable }) => {
+      return { id, state: "paused", lastActivityAt, recordId, durable };
+    });
+  }
+
+  checkpointOf(id: string): Partial<VmReport> {
+    const record = this.#parts.store.get("checkpoint", id)?.record;
+    if (!record) return {};
+    const { recordId, durable, createdAt: checkpointAt } = record;
+    return { recordId, durable, checkpointAt };
   }
 
   has(id: string): boolean {
@@ -76,62 +79,90 @@ export class VmStates implements Asleep {
     return this.#lanes.join(id, "pause", async () => {
       const startedAt = performance.now();
       const vm = this.#parts.vms.get(id);
-      const { record } = vm ? await this.#pause(vm) : this.#paused(id, 404, "NotRunning");
+      const { record } = vm ? await this.#pause(vm) : this.#finder.paused(id, "NotRunning");
       const tookMs = performance.now() - startedAt;
-      return { state: "paused", sizeBytes: record.sizeBytes, tookMs, ...this.#parts.vms.stamp() };
+      const { sizeBytes, recordId, durable } = record;
+      const stamp = this.#parts.vms.stamp();
+      return { state: "paused", sizeBytes, tookMs, recordId, durable, ...stamp };
     });
   }
 
-  resume(id: string): Promise<VmResumed> {
-    return this.#lanes.join(id, "resume", async () => {
+  /** With a `recordId` exactly that record, wherever it is. */
+  resume(id: string, org: string, recordId?: string): Promise<VmResumed> {
+    return this.#lanes.join(id, `resume ${recordId ?? ""}`, async () => {
       const startedAt = performance.now();
       const { vms, log } = this.#parts;
       if (vms.get(id)) throw new StateError(409, "NotPaused", "This machine is not paused.");
-      const kept = this.#paused(id, 404, "NotPaused");
-      const vm = await this.#start(id, kept, kept.record);
-      await this.#open.remove("paused", id);
-      const { how: _how, enforcement: _enforcement, acquiredMs: _acquired, ...got } = vm.placed;
+      const kept =
+        recordId === undefined
+          ? this.#finder.paused(id, "NotPaused")
+          : await this.#finder.record(id, org, recordId);
+      const { self, isolation } = kept.record;
+      const vm = await revive(this.#reviving, kept, { id, org, self, isolation });
+      // Not waited for: until then it is paused, as it was, if the host dies.
+      void this.#lanes.run(id, "forget", () => this.#resumed(id, kept));
       const tookMs = performance.now() - startedAt;
       log.info({ machine: vm.machine.name, tookMs: Math.round(tookMs) }, "a machine was resumed");
-      return { ...got, state: "running", tookMs, ...vms.stamp() };
+      return this.#running(vm, tookMs);
     });
   }
 
   /** Of a running or a paused machine. A repeat gets what the first got. */
   snapshot(id: string, snapshotId: string): Promise<SnapshotTaken> {
     return this.#lanes.run(id, "snapshot", async () => {
-      const { store, vms } = this.#parts;
+      const { store, vms, log } = this.#parts;
       const known = store.get("snapshot", snapshotId);
       if (known) return takenOf(known.record, 0);
+      const { keeper } = this.#open;
       const vm = vms.get(id);
       try {
         if (!vm) {
-          const from = this.#paused(id, 404, "NotRunning");
-          return takenOf((await this.#open.copy(from, snapshotId)).record, 0);
+          const from = this.#finder.paused(id, "NotRunning");
+          const copied = await keeper.copy(from, { kind: "snapshot", id: snapshotId });
+          return takenOf(copied.record, 0);
         }
         const wish = { kind: "snapshot", id: snapshotId, isLive: true } as const;
-        const { kept, stoppedMs } = await this.#open.take(vm, wish);
+        const { kept, stoppedMs } = await keeper.take(vm, wish);
         return takenOf(kept.record, stoppedMs);
       } catch (error) {
-        throw this.#failed(error, "SnapshotFailed");
+        throw failed(error, "SnapshotFailed", log);
+      }
+    });
+  }
+
+  /** Saves a machine that goes on: what is left of it if the host dies. The one before goes once this one is whole. */
+  checkpoint(id: string): Promise<VmCheckpointed> {
+    return this.#lanes.join(id, "checkpoint", async () => {
+      const { vms, log, onChange } = this.#parts;
+      const vm = vms.get(id);
+      if (!vm) throw this.#absent(id);
+      try {
+        const wish = { kind: "checkpoint", id, isLive: true } as const;
+        const { kept, stoppedMs } = await this.#open.keeper.take(vm, wish);
+        onChange();
+        const { sizeBytes, recordId, durable } = kept.record;
+        return { sizeBytes, stoppedMs, recordId, durable, ...vms.stamp() };
+      } catch (error) {
+        throw failed(error, "SnapshotFailed", log);
       }
     });
   }
 
   /** Becomes what it was. The machine that it is now ends only once the other one answers. */
-  revert(id: string, snapshotId: string): Promise<VmResumed> {
+  revert(id: string, org: string, snapshotId: string): Promise<VmResumed> {
     return this.#lanes.run(id, "revert", async () => {
       const startedAt = performance.now();
-      const { vms, store } = this.#parts;
-      const kept = store.get("snapshot", snapshotId);
-      if (!kept) throw new StateError(404, "UnknownSnapshot", "There is no such snapshot here.");
+      const { vms } = this.#parts;
       const before = vms.get(id);
-      const { self } = before?.guest ?? this.#paused(id, 404, "NotRunning").record;
-      const { bootId } = newSelf({}, false);
-      const vm = await this.#start(id, kept, { ...kept.record, self: { ...self, bootId } }, before);
-      await this.#open.remove("paused", id);
-      const { how: _how, enforcement: _enforcement, acquiredMs: _acquired, ...got } = vm.placed;
-      return { ...got, state: "running", tookMs: performance.now() - startedAt, ...vms.stamp() };
+      const { self: known } = before?.guest ?? this.#finder.paused(id, "NotRunning").record;
+      const kept = await this.#finder.snapshot(org, snapshotId);
+      if (!kept) throw new StateError(404, "UnknownSnapshot", "There is no such snapshot.");
+      const self = { ...known, bootId: newSelf({}, false).bootId };
+      const { isolation } = kept.record;
+      const as = { id, org, self, isolation, ...(before && { before }) };
+      const vm = await revive(this.#reviving, kept, as);
+      await this.#reverted(id, kept, { self, org });
+      return this.#running(vm, performance.now() - startedAt);
     });
   }
 
@@ -145,130 +176,105 @@ export class VmStates implements Asleep {
   }
 
   /** A new machine that begins where a snapshot was taken, and is somebody else. */
-  async fork(id: string, snapshotId: string, ask: PlaceVm): Promise<Placed> {
-    const { store, vms, hasEgress } = this.#parts;
-    const kept = store.get("snapshot", snapshotId);
-    if (!kept) return refuse(409, "UnknownSnapshot", "There is no such snapshot here.");
+  async fork(id: string, org: string, snapshotId: string, ask: PlaceVm): Promise<Placed> {
+    const { log } = this.#parts;
     try {
-      const keeper = this.#open;
-      const { spec } = await keeper.restOf(kept);
-      const envs = { ...kept.record.self.envs, ...ask.envs };
-      const self = newSelf(envs, ask.isolation !== "hardened" && hasEgress);
-      const make = async () => ({
-        ...(await keeper.start(kept, self, true)),
-        how: "fork" as const,
-      });
-      const recipe: Recipe = { spec, make, isIdentified: true, diskGb: kept.record.diskGb };
-      return await vms.placeAs(id, ask, recipe);
+      const { keeper } = this.#open;
+      const kept = await this.#finder.snapshot(org, snapshotId);
+      if (!kept) return refuse(409, "UnknownSnapshot", "There is no such snapshot.");
+      const recipe = await forkOf(keeper, kept, ask, this.#parts.hasEgress);
+      return await this.#parts.vms.placeAs(id, ask, recipe);
     } catch (error) {
-      if (error instanceof NotRestorable)
-        return refuse(409, "SnapshotNotRestorable", error.message);
-      if (error instanceof StateError) return refuse(503, "NoCapacity", error.message);
-      throw error;
+      const { status, message } = failed(error, "ResumeFailed", log);
+      if (status === 409) return refuse(409, "SnapshotNotRestorable", message);
+      return refuse(status === 507 ? 507 : 503, "NoCapacity", message);
     }
   }
 
-  removeSnapshot(id: string): Promise<void> {
-    return this.#keeper?.remove("snapshot", id) ?? this.#parts.store.remove("snapshot", id);
+  /** Forgets a snapshot, here and in the object store, also one that another host took. */
+  async removeSnapshot(id: string, org: string): Promise<void> {
+    const { store } = this.#parts;
+    if (!store.get("snapshot", id)) await store.bury({ org, recordId: id });
+    await store.remove("snapshot", id);
+    await store.remove("copy", id);
   }
 
   async remove(id: string): Promise<void> {
     await this.#lanes.run(id, "remove", async () => {
-      await (this.#keeper?.remove("paused", id) ?? this.#parts.store.remove("paused", id));
-      if (!this.#parts.vms.get(id)) await this.#parts.volumes.release(id);
+      await this.#parts.store.remove("paused", id);
+      await this.#parts.store.remove("checkpoint", id);
     });
     this.#parts.onChange();
   }
 
   /** Pauses all that run, as many as the time allows. */
   async pauseAll(limitMs: number): Promise<void> {
+    if (!this.#means) return;
     const { vms, log } = this.#parts;
-    if (!this.#keeper) return;
-    const until = Date.now() + limitMs;
-    const waiting = [...vms.all];
-    const work = async (): Promise<void> => {
-      for (let vm = waiting.shift(); vm && Date.now() < until; vm = waiting.shift())
-        await this.pause(vm.id).catch((error: unknown) => {
-          log.warn({ reason: messageOf(error) }, "a machine could not be paused");
-        });
-    };
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, limitMs);
-    await Promise.race([Promise.all([work(), work()]), late.promise]);
-    clearTimeout(timer);
+    const ids = vms.all.map(({ id }) => id);
+    await inTime(ids, limitMs, async (id) => {
+      await this.pause(id).catch((error: unknown) => {
+        log.warn({ reason: messageOf(error) }, "a machine could not be paused");
+      });
+    });
+  }
+
+  /** Makes few layers of the many of a paused machine's disk. */
+  tidy(id: string): Promise<void> {
+    return this.#lanes.run(id, "tidy", () => this.#open.keeper.tidy("paused", id));
   }
 
   async #pause(vm: Vm): Promise<Kept> {
     const { vms, store, log } = this.#parts;
-    const keeper = this.#open;
+    const { keeper } = this.#open;
     const startedAt = performance.now();
     // What a record says of its disk must be true even if the machine dies at that moment.
     vm.machine.keepDisk(true);
     try {
       const { kept } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
       vms.release(vm);
-      vm.endSockets("paused", CLOSE.paused, "the sandbox was paused");
+      vm.endSockets("paused", PAUSED, "the sandbox was paused");
       await vm.machine.quit();
       await this.#parts.volumes.rested(vm.id);
       const tookMs = Math.round(performance.now() - startedAt);
       log.info({ machine: vm.machine.name, tookMs }, "a machine was paused");
-      void this.#lanes.run(vm.id, "tidy", () => keeper.tidy("paused", vm.id));
+      void this.#lanes.run(vm.id, "forget", () => store.remove("checkpoint", vm.id));
       return kept;
     } catch (error) {
       vm.machine.keepDisk(false);
       // It may have ended already, with its disk.
       void vm.machine.exited.then(() => store.releaseLayers(vm.machine.layers));
-      throw this.#failed(error, "SnapshotFailed");
+      throw failed(error, "SnapshotFailed", log);
     }
   }
 
-  /** Starts a machine from a record, in place of `before` or in new room. */
-  async #start(
+  /** A record that was gone on from is no longer needed, unless it is what a crash leaves of its machine. */
+  async #resumed(id: string, kept: Kept): Promise<void> {
+    const { store, onChange } = this.#parts;
+    const { kind, recordId, org, isCheckpointed } = kept.record;
+    if (isCheckpointed) await store.change(kept, { kind: "checkpoint", id });
+    else if (kind === "copy" && org !== null) await store.bury({ org, recordId });
+    await store.remove("copy", recordId);
+    await store.remove("paused", id);
+    onChange();
+  }
+
+  /** What a crash leaves of a machine that has a checkpoint is no more what it was before. */
+  async #reverted(
     id: string,
     kept: Kept,
-    { self, isolation }: Pick<SnapshotRecord, "self" | "isolation">,
-    before?: Vm,
-  ): Promise<Vm> {
-    const { vms, capacity, hasEgress } = this.#parts;
-    // What filtered its packets may be missing in this run of the host.
-    const known = { ...self, hasNetwork: self.hasNetwork && hasEgress };
-    const { cpu, memMb, diskGb } = kept.record;
-    const startedAt = performance.now();
-    // The one it takes the place of gives its room back as it ends: for that moment there is more than is counted.
-    const room = before ? capacity.force({ cpu, memMb }) : capacity.take({ cpu, memMb });
-    if (room === "slots") throw new StateError(503, "NoCapacity", "Every place here is taken.");
-    if (room === "size")
-      throw new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
-    try {
-      await this.#parts.volumes.settle(id);
-      const { machine, guest } = await this.#open.start(kept, known, false);
-      void machine.exited.then(room);
-      const enforcement = { cpu: "vm", memMb: "vm" } as const;
-      const acquiredMs = performance.now() - startedAt;
-      const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
-      const vm = new Vm(id, machine, guest, got);
-      if (before) await this.#replace(before);
-      // What it has now, not what it had then.
-      if (kept.record.kind === "snapshot") await this.#parts.volumes.remount(id, vm);
-      vms.add(vm);
-      return vm;
-    } catch (error) {
-      room();
-      throw this.#failed(error, "ResumeFailed");
-    }
+    as: { self: SnapshotRecord["self"]; org: string },
+  ): Promise<void> {
+    const { store } = this.#parts;
+    const hasOne =
+      store.get("checkpoint", id) ?? store.get("paused", id)?.record.isCheckpointed ?? false;
+    if (hasOne) await this.#open.keeper.copy(kept, { kind: "checkpoint", id, ...as });
+    await store.remove("paused", id);
   }
 
-  async #replace(before: Vm): Promise<void> {
-    this.#parts.vms.release(before);
-    before.endSockets("running", CLOSE.reverted, "the sandbox was reverted");
-    await this.#parts.volumes.unmount(before);
-    await before.machine.destroy();
-  }
-
-  #paused(id: string, status: 404, code: StateRefused["code"]): Kept {
-    const kept = this.#parts.store.get("paused", id);
-    if (!kept) throw new StateError(status, code, "There is no such machine here.");
-    return kept;
+  #running(vm: Vm, tookMs: number): VmResumed {
+    const { how: _how, enforcement: _enforcement, acquiredMs: _acquired, ...got } = vm.placed;
+    return { ...got, state: "running", tookMs, ...this.#parts.vms.stamp() };
   }
 
   #absent(id: string): StateError {
@@ -277,22 +283,18 @@ export class VmStates implements Asleep {
       : new StateError(404, "NotRunning", "There is no such machine here.");
   }
 
-  get #open(): RecordKeeper {
-    if (!this.#keeper)
-      throw new StateError(503, "NoCapacity", "This host is not ready for machines yet.");
-    return this.#keeper;
+  get #reviving(): ReviveParts {
+    return { ...this.#parts, keeper: this.#open.keeper };
   }
 
-  #failed(error: unknown, code: "SnapshotFailed" | "ResumeFailed"): StateError {
-    if (error instanceof StateError) return error;
-    const reason = messageOf(error);
-    if (error instanceof NotRestorable) return new StateError(409, "SnapshotNotRestorable", reason);
-    this.#parts.log.error({ reason }, "a change of state failed");
-    return new StateError(503, code, reason);
+  get #open(): Means {
+    if (!this.#means)
+      throw new StateError(503, "NoCapacity", "This host is not ready for machines yet.");
+    return this.#means;
   }
 }
 
 function takenOf(record: SnapshotRecord, stoppedMs: number): SnapshotTaken {
-  const { id: snapshotId, sizeBytes, cpu, memMb, diskGb, platform } = record;
-  return { snapshotId, sizeBytes, cpu, memMb, diskGb, platform, stoppedMs };
+  const { id: snapshotId, sizeBytes, cpu, memMb, diskGb, platform, durable } = record;
+  return { snapshotId, sizeBytes, cpu, memMb, diskGb, platform, durable, stoppedMs };
 }

@@ -1,27 +1,12 @@
-import { createHash } from "node:crypto";
-import {
-  link,
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  readlink,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
-import { join, resolve } from "node:path";
-import type { Log } from "@svc/host-kit/log.ts";
-import * as z from "zod";
+import { link, mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { hashText, nameOf, sync } from "./files.ts";
+import { type Leftover, Leftovers } from "./leftovers.ts";
+import { OWNER_FILE, ownerOf, removeOrphans } from "./owner.ts";
 import { RECORD_FILE, SnapshotRecord } from "./record.ts";
 
-export const OWNER_FILE = "owner.json";
 const DRAFT = ".tmp";
-const BLOCK_BYTES = 512;
-
-/** Whose records a folder holds: those of one state folder. */
-const Owner = z.object({ state: z.string(), inode: z.string(), pidNamespace: z.string() });
 
 /** A record and where it lies. */
 export interface Kept {
@@ -29,22 +14,36 @@ export interface Kept {
   record: SnapshotRecord;
 }
 
+type Kind = SnapshotRecord["kind"];
+/** What of a record may change. */
+type Change = Partial<Pick<SnapshotRecord, "kind" | "id" | "layers" | "durable" | "forks">>;
+
 /** What a host keeps of machines that do not run: it outlives the host's process. */
 export class Store {
   /** Disks of machines and records. Not a run's: they go from one to the next. */
   readonly layers: string;
+  /** For what is packed on its way to the object store; emptied at every start. */
+  readonly packing: string;
+  readonly leftovers: Leftovers;
   readonly #folder: string;
   readonly #log: Log;
   /** Layers of machines that have not ended. */
   inUse: () => string[] = () => [];
+  /** There is something to ship or to remove. */
+  onChange: () => void = () => {};
   readonly #kept = new Map<string, Kept>();
   /** Layers in use besides: of machines, and of those on their way. */
   readonly #used = new Map<string, number>();
+  /** Records of which something may be in the object store. */
+  readonly #shipped = new Set<string>();
+  #writing: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string, log: Log) {
     this.#folder = folder;
     this.#log = log;
     this.layers = join(folder, "layers");
+    this.packing = join(folder, "packing");
+    this.leftovers = new Leftovers(join(folder, "leftovers"));
   }
 
   /** Reads what is there, and removes what was never finished or belongs to nobody any more. */
@@ -55,28 +54,35 @@ export class Store {
     await removeOrphans(all, owner.pidNamespace);
     const store = new Store(join(all, hashText(owner.inode)), log);
     await mkdir(store.layers, { recursive: true, mode: 0o711 });
+    await rm(store.packing, { recursive: true, force: true });
+    await mkdir(store.packing, { mode: 0o700 });
+    await store.leftovers.open();
     await writeFile(join(store.#folder, OWNER_FILE), JSON.stringify(owner), { mode: 0o600 });
     await store.#read();
     return store;
   }
 
-  get(kind: SnapshotRecord["kind"], id: string): Kept | undefined {
+  get(kind: Kind, id: string): Kept | undefined {
     return this.#kept.get(keyOf(kind, id));
   }
 
-  all(kind: SnapshotRecord["kind"]): SnapshotRecord[] {
-    return [...this.#kept.values()].map(({ record }) => record).filter((one) => one.kind === kind);
+  /** The oldest first. */
+  all(...kinds: Kind[]): SnapshotRecord[] {
+    return [...this.#kept.values()]
+      .map(({ record }) => record)
+      .filter(({ kind }) => kinds.includes(kind))
+      .toSorted((left, right) => left.createdAt - right.createdAt);
   }
 
   /** A folder to write a record's files into. */
-  async draft(kind: SnapshotRecord["kind"], id: string): Promise<string> {
-    const folder = `${this.#placeOf(kind, id)}${DRAFT}`;
+  async draft(kind: Kind, recordId: string): Promise<string> {
+    const folder = join(this.#folder, `${hashText(`${kind} ${recordId}`)}${DRAFT}`);
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { mode: 0o700 });
     return folder;
   }
 
-  /** Makes a draft a record, all at once: on the disk first, then under its name. */
+  /** Makes a draft a record, all at once: on the disk first, then under its name. One like it goes only then. */
   async commit(draft: string, record: SnapshotRecord): Promise<Kept> {
     const { kind, id } = record;
     await writeFile(join(draft, RECORD_FILE), JSON.stringify(record), { mode: 0o600 });
@@ -85,14 +91,14 @@ export class Store {
       [...files, ...record.layers.map((name) => join(this.layers, name))].map(sync),
     );
     await sync(draft);
-    const folder = this.#placeOf(kind, id);
-    const before = this.get(kind, id);
-    await rm(folder, { recursive: true, force: true });
+    const folder = draft.slice(0, -DRAFT.length);
     await rename(draft, folder);
     await sync(this.#folder);
+    const before = this.get(kind, id);
     const kept = { folder, record };
     this.#kept.set(keyOf(kind, id), kept);
-    if (before) await this.releaseLayers(before.record.layers);
+    if (before) await this.#drop(before);
+    this.onChange();
     return kept;
   }
 
@@ -102,25 +108,40 @@ export class Store {
       if (name !== RECORD_FILE) await link(join(folder, name), join(draft, name));
   }
 
-  /** Says that a record's disk has other layers now, which hold the same. */
-  async useLayers({ folder, record }: Kept, layers: string[]): Promise<void> {
-    const file = join(folder, RECORD_FILE);
-    const changed = { ...record, layers };
-    await writeFile(`${file}.new`, JSON.stringify(changed), { mode: 0o600 });
-    await sync(`${file}.new`);
-    await rename(`${file}.new`, file);
-    this.#kept.set(keyOf(record.kind, record.id), { folder, record: changed });
-    await this.releaseLayers(record.layers);
+  /** Says something else of a record. Its layers may become others that hold the same. Null when it is gone. */
+  async change({ record }: Kept, change: Change): Promise<Kept | null> {
+    const before = this.#kept.get(keyOf(record.kind, record.id));
+    if (before?.record.recordId !== record.recordId) return null;
+    const { folder } = before;
+    const kept = { folder, record: { ...before.record, ...change } };
+    this.#kept.delete(keyOf(record.kind, record.id));
+    this.#kept.set(keyOf(kept.record.kind, kept.record.id), kept);
+    const writing = this.#writing.then(() => this.#write(folder));
+    this.#writing = writing.catch(() => null);
+    await writing;
+    if (change.layers) await this.releaseLayers(record.layers);
+    return kept;
   }
 
   /** Forgets a record: its name goes first, so that half of one is never found. */
-  async remove(kind: SnapshotRecord["kind"], id: string): Promise<void> {
-    const kept = this.#kept.get(keyOf(kind, id));
+  async remove(kind: Kind, id: string): Promise<void> {
+    const kept = this.get(kind, id);
     if (!kept) return;
     this.#kept.delete(keyOf(kind, id));
-    await rm(join(kept.folder, RECORD_FILE), { force: true });
-    await rm(kept.folder, { recursive: true, force: true });
-    await this.releaseLayers(kept.record.layers);
+    await this.#drop(kept);
+  }
+
+  /** Notes that a record shall go from the object store. */
+  async bury(leftover: Leftover): Promise<void> {
+    await this.leftovers.add(leftover).catch((error: unknown) => {
+      this.#log.error({ reason: messageOf(error) }, "a record stays in the object store");
+    });
+    this.onChange();
+  }
+
+  /** From now on something of this record may be in the object store. */
+  ship(recordId: string): void {
+    this.#shipped.add(recordId);
   }
 
   /** Keeps layers, named or by their paths, until the returned function is called. */
@@ -155,15 +176,57 @@ export class Store {
   }
 
   async #read(): Promise<void> {
+    const others = [OWNER_FILE, ...[this.layers, this.packing, this.leftovers.folder].map(nameOf)];
+    const found: Kept[] = [];
     for (const name of await readdir(this.#folder)) {
+      if (others.includes(name)) continue;
       const folder = join(this.#folder, name);
-      if (name === OWNER_FILE || folder === this.layers) continue;
       const record = name.endsWith(DRAFT) ? null : await readRecord(folder);
-      if (record) this.#kept.set(keyOf(record.kind, record.id), { folder, record });
+      if (record && record.kind !== "copy") found.push({ folder, record });
       else await rm(folder, { recursive: true, force: true });
       if (!record) this.#log.warn({ folder: name }, "a record that was not finished is removed");
     }
+    await this.#take(found);
     await this.releaseLayers(await readdir(this.layers));
+  }
+
+  /** The newest of each machine and snapshot. What ran without having been paused is paused as of its checkpoint. */
+  async #take(found: Kept[]): Promise<void> {
+    const older: Kept[] = [];
+    for (const kept of found.toSorted(
+      (left, right) => left.record.createdAt - right.record.createdAt,
+    )) {
+      const { record } = kept;
+      const kind = record.kind === "checkpoint" ? "paused" : record.kind;
+      const before = this.get(kind, record.id);
+      if (before) older.push(before);
+      this.#kept.set(keyOf(kind, record.id), { ...kept, record: { ...record, kind } });
+      if (record.kind !== kind) await this.#write(kept.folder);
+      this.#shipped.add(record.recordId);
+      // Half gone, and it stays after all.
+      await this.leftovers.drop(record.recordId);
+    }
+    for (const kept of older) await this.#drop(kept);
+  }
+
+  /** Writes what is said of a record now, unless it is gone. */
+  async #write(folder: string): Promise<void> {
+    const kept = [...this.#kept.values()].find((one) => one.folder === folder);
+    if (!kept) return;
+    const file = join(folder, RECORD_FILE);
+    await writeFile(`${file}.new`, JSON.stringify(kept.record), { mode: 0o600 });
+    await sync(`${file}.new`);
+    await rename(`${file}.new`, file);
+  }
+
+  async #drop({ folder, record }: Kept): Promise<void> {
+    const { org, recordId, kind } = record;
+    if (org !== null && kind !== "copy" && this.#shipped.delete(recordId))
+      await this.bury({ org, recordId });
+    await this.#writing;
+    await rm(join(folder, RECORD_FILE), { force: true });
+    await rm(folder, { recursive: true, force: true });
+    await this.releaseLayers(record.layers);
   }
 
   #needed(): Set<string> {
@@ -175,62 +238,13 @@ export class Store {
       ...[...this.#kept.values()].flatMap(({ record }) => record.layers),
     ]);
   }
-
-  #placeOf(kind: string, id: string): string {
-    // An id may be longer than a file's name may be, and tells whose machine it is.
-    return join(this.#folder, `${kind}-${hashText(id)}`);
-  }
 }
 
 const keyOf = (kind: string, id: string): string => `${kind} ${id}`;
-export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-export const hashText = (text: string): string =>
-  createHash("sha256").update(text).digest("hex").slice(0, 24);
-
-/** What the files of a folder, and these besides, take on the disk. */
-export async function sizeOf(folder: string, others: string[]): Promise<number> {
-  const names = (await readdir(folder)).map((name) => join(folder, name));
-  const stats = await Promise.all([...names, ...others].map((path) => stat(path)));
-  return stats.reduce((sum, { blocks }) => sum + blocks * BLOCK_BYTES, 0);
-}
 
 async function readRecord(folder: string): Promise<SnapshotRecord | null> {
   try {
     return SnapshotRecord.parse(JSON.parse(await readFile(join(folder, RECORD_FILE), "utf8")));
-  } catch {
-    return null;
-  }
-}
-
-export async function sync(path: string): Promise<void> {
-  const file = await open(path);
-  await file.sync().finally(() => file.close());
-}
-
-export async function ownerOf(stateDir: string): Promise<z.infer<typeof Owner>> {
-  const state = resolve(stateDir);
-  const { dev, ino } = await stat(state);
-  return { state, inode: `${dev}:${ino}`, pidNamespace: await pidNamespace() };
-}
-
-const pidNamespace = (): Promise<string> => readlink("/proc/self/ns/pid").catch(() => "");
-
-/** Records of state folders that are gone. Those of another container's cannot be judged from here. */
-export async function removeOrphans(all: string, mine: string): Promise<void> {
-  for (const name of await readdir(all)) {
-    const folder = join(all, name);
-    const text = await readFile(join(folder, OWNER_FILE), "utf8").catch(() => "null");
-    const owner = Owner.safeParse(parsed(text)).data;
-    if (!owner || owner.pidNamespace !== mine) continue;
-    const found = await stat(owner.state).catch(() => null);
-    if (found && `${found.dev}:${found.ino}` === owner.inode) continue;
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
   } catch {
     return null;
   }

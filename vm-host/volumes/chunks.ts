@@ -75,6 +75,18 @@ export async function storeChunks(
   });
 }
 
+/** Removes from the store what a volume was made of before and is not now. What stays is only room. */
+export async function dropChunks(
+  store: Door,
+  volume: string,
+  before: Chunks,
+  now: Chunks,
+): Promise<void> {
+  const kept = new Set(Object.values(now));
+  const old = new Set(Object.values(before).filter((hash) => !kept.has(hash)));
+  await inTurns([...old], (hash) => store().remove(objectOf(volume, hash)));
+}
+
 /** Makes an image of what the store has: whole and as it was stored, or not at all. */
 export async function fetchImage(
   store: Door,

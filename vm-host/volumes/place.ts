@@ -14,7 +14,8 @@ import { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { VolumeId } from "@svc/contract/vm/volume.ts";
 import * as z from "zod";
 import { run } from "../programs.ts";
-import { OWNER_FILE, hashText, ownerOf, removeOrphans, sync } from "../snapshots/store.ts";
+import { hashText, sync } from "../snapshots/files.ts";
+import { OWNER_FILE, ownerOf, removeOrphans } from "../snapshots/owner.ts";
 
 /** More than anybody stores: what is empty takes no room. A hint of a size is not enforced (document 2). */
 export const IMAGE_BYTES = 16 * 1024 ** 3;

@@ -5,8 +5,17 @@ import type { VolumeManifest, VolumeMount } from "@svc/contract/host-protocol/vo
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { Lanes } from "../snapshots/lanes.ts";
-import { CHUNK_BYTES, type Door, fetchImage, type Scan, scanImage, storeChunks } from "./chunks.ts";
+import {
+  CHUNK_BYTES,
+  type Door,
+  fetchImage,
+  type Scan,
+  scanImage,
+  dropChunks,
+  storeChunks,
+} from "./chunks.ts";
 import { fetchManifest, storeManifest } from "./manifests.ts";
+import { changedAt } from "./mounted.ts";
 import { type VolumeNote, type VolumePlace, makeImage, takeBack } from "./place.ts";
 
 /** A sync that takes longer than this is begun anew. */
@@ -250,6 +259,7 @@ export class VolumeStock {
       const isOpen = holder !== null;
       await this.#store(store, { ...note, isOpen }, chunks);
       await this.#keep({ ...note, isOpen, storedAt });
+      await dropChunks(store, volumeId, stored.chunks, chunks);
     } finally {
       await rm(packed, { recursive: true, force: true });
     }
@@ -278,9 +288,4 @@ export class VolumeStock {
     );
     if (holder === null) await this.#forget(volumeId);
   }
-}
-
-/** When an image was last written. */
-export async function changedAt(image: string): Promise<string> {
-  return String((await stat(image, { bigint: true })).mtimeNs);
 }

@@ -3,12 +3,13 @@ import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import type { Machine } from "../driver.ts";
-import type { Guest } from "../guest/guest.ts";
 import { VOLUME_SLOTS } from "../qemu/command.ts";
+import type { SnapshotRecord } from "../snapshots/record.ts";
 import type { Vm } from "../vm.ts";
-import { type MountedVolume, serialOf } from "./mounted.ts";
+import { type MountedVolume, changedAt, serialOf, shallowFirst } from "./mounted.ts";
 import { VolumePlace, takeBack } from "./place.ts";
-import { VolumeStock, changedAt } from "./stock.ts";
+import { VolumeStock } from "./stock.ts";
+import type { Ends } from "./throwaway.ts";
 
 /** How long a guest's writers may be kept waiting while its volume is read. */
 const FROZEN_MS = 10_000;
@@ -27,11 +28,8 @@ export interface VolumesOptions {
   log: Log;
 }
 
-/** A machine's ends that a volume needs. */
-interface Ends {
-  machine: Machine;
-  guest: Guest;
-}
+/** What of a record says which volumes its machine had. */
+type Had = Pick<SnapshotRecord, "kind" | "volumes">;
 
 /** Volumes in machines: plugged in at create, kept over a pause, given back at the end, stored now and then. */
 export class Volumes {
@@ -76,9 +74,16 @@ export class Volumes {
     }
   }
 
-  /** Mounts what a sandbox has into the machine that it is now: a revert. */
-  async remount(holder: string, ends: Ends): Promise<void> {
-    for (const note of shallowFirst(this.#stock.of(holder))) await this.#mount(note, ends);
+  /**
+   * Mounts what a sandbox has, and its memory has not: as it is now, whatever the record says of it. A machine that
+   * goes on on another host takes along what is stored; a snapshot's own volumes are nobody's any more.
+   */
+  async remount(holder: string, { kind, volumes }: Had, ends: Ends): Promise<void> {
+    const had = kind === "snapshot" ? [] : volumes;
+    for (const volume of had) await this.#stock.claim(holder, { ...volume, takeOver: true });
+    const fits = ends.machine.volumes.map(({ volumeId }) => volumeId);
+    const missing = this.#stock.of(holder).filter(({ volumeId }) => !fits.includes(volumeId));
+    for (const note of shallowFirst(missing)) await this.#mount(note, ends);
   }
 
   /** Lets the guest write everything out. It is best effort: a journal keeps what it had written whole. */
@@ -117,11 +122,15 @@ export class Volumes {
     return this.#stock.settle(this.#stock.of(holder).map(({ volumeId }) => volumeId));
   }
 
-  async #mount({ volumeId, path }: { volumeId: string; path: string }, { machine, guest }: Ends) {
+  async #mount(
+    { volumeId, path, epoch }: Pick<VolumeMount, "volumeId" | "path" | "epoch">,
+    { machine, guest }: Ends,
+  ): Promise<void> {
     const file = this.#stock.imageOf(volumeId);
     const { size: sizeBytes } = await stat(file);
     const slot = freeSlot(machine);
-    const volume = { volumeId, path, slot, serial: serialOf(volumeId), sizeBytes, file };
+    const serial = serialOf(volumeId);
+    const volume = { volumeId, path, epoch, slot, serial, sizeBytes, file };
     await machine.plug(volume);
     await guest.mountVolume(volume);
   }
@@ -156,23 +165,10 @@ export class Volumes {
   }
 }
 
-/** The folder that holds another one is mounted before it. */
-const shallowFirst = <Item extends { path: string }>(items: readonly Item[]): Item[] =>
-  items.toSorted((left, right) => left.path.length - right.path.length);
-
 function freeSlot({ volumes }: Machine): number {
   const taken = new Set(volumes.map(({ slot }) => slot));
   const slots = Array.from({ length: VOLUME_SLOTS }, (_, slot) => slot);
   const free = slots.find((slot) => !taken.has(slot));
   if (free === undefined) throw new Error("the machine has no place for another volume");
   return free;
-}
-
-/** Lets a machine that began from somebody's snapshot go of the volumes that its memory has: they are not its own. */
-export async function dropThrowaways({ machine, guest }: Ends): Promise<void> {
-  const volumes = machine.volumes.filter(({ file }) => file === null);
-  for (const volume of shallowFirst(volumes).toReversed()) {
-    await guest.unmountVolume(volume, true);
-    await machine.unplug(volume.slot);
-  }
 }

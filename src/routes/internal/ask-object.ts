@@ -10,9 +10,13 @@ import { signedUrl } from "../../object-url.ts";
 const { objectPartBytes } = LIMITS;
 
 export const askObject: Handler = async (c) => {
-  const { object, sizeBytes } = await parseBody(c, AskObject);
+  const { object, sizeBytes, delete: isToGo } = await parseBody(c, AskObject);
   const key = objectKey(object);
   const expiresInSeconds = LIMITS.hostObjectUrlMs / 1000;
+  if (isToGo) {
+    await ask(c.env.OBJECTS, () => c.env.OBJECTS.delete(key));
+    return c.json({ expiresInSeconds } satisfies ObjectUrls);
+  }
   const urls = sizeBytes === undefined ? await toRead(c, key) : await toStore(c, key, sizeBytes);
   return c.json({ expiresInSeconds, ...urls } satisfies ObjectUrls);
 };

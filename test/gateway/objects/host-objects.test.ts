@@ -38,6 +38,14 @@ test("what a host stores it reads again, and it lies under the volume's own name
   expect(await (await env.OBJECTS.get(`${volume}/chunk-1`))?.text()).toBe("bytes");
 });
 
+test("what a host removes is gone, and to remove it again is nothing", async () => {
+  const url = await stored("bytes");
+  for (const _time of ["once", "again"])
+    expect((await ask({ object, delete: true })).status).toBe(200);
+  expect((await ask({ object })).status).toBe(404);
+  expect((await get(url)).status).toBe(404);
+});
+
 test("an object of no bytes is one", async () => {
   expect(await textOf(await get(await stored("")))).toBe("");
 });

@@ -1,0 +1,206 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
+import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cacheDirOf } from "../../vm-host/config.ts";
+import { bodyOf, fork, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { missingMachine } from "./needs.ts";
+import { Rig } from "./rig.ts";
+
+const MACHINE_MS = 240_000;
+const ORG = "snapshot/org_test";
+
+/** A cache of its own: the images of this machine, and no template. */
+function otherCache(): string {
+  const folder = mkdtempSync(join(tmpdir(), "vmcache-"));
+  const cache = cacheDirOf(process.env);
+  for (const part of ["images", "layers", "accelerator.json"])
+    symlinkSync(join(cache, part), join(folder, part));
+  mkdirSync(join(folder, "templates"));
+  // Machines' users pass through.
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+const resumeFrom = async (rig: Rig, id: string, recordId = "") =>
+  VmResumed.parse(await bodyOf(await post(rig, id, "resume", { recordId }), 200));
+
+async function refusal(response: Response) {
+  const { code } = StateRefused.parse(await response.json());
+  return `${response.status} ${code}`;
+}
+
+describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS }, () => {
+  let one: Rig;
+  let other: Rig;
+  const cache = otherCache();
+
+  beforeAll(async () => {
+    one = await Rig.start();
+    other = await Rig.start({ env: { SVC_CACHE_DIR: cache } });
+    // One gateway has one store.
+    other.gateway.objects = one.gateway.objects;
+    await Promise.all([one.able(), other.able()]);
+    await one.template();
+  }, MACHINE_MS);
+  afterAll(async () => {
+    await Promise.all([one?.stop(), other?.stop()]);
+    rmSync(cache, { recursive: true });
+  });
+
+  const durable = (rig: Rig, id: string) =>
+    rig.gateway.report(id, (report) => report.durable === true);
+
+  test("another host goes on from a paused machine, with its memory, disk and handles", async () => {
+    const { objects } = one.gateway;
+    await one.place("move", { envs: { COLOUR: "blue" } });
+    const counter = "n=0; while :; do n=$((n+1)); echo $n > /run/n; sleep 0.05; done";
+    await one.sh("move", `setsid sh -c '${counter}' >/dev/null 2>&1 & echo ram > /dev/shm/f`);
+    // Not written out: it is in the page cache alone.
+    await one.sh("move", "echo disk > /root/f; head -c 30000000 /dev/urandom > /dev/shm/big");
+    const said = "cat /dev/shm/f /root/f; echo $COLOUR; hostname; sha256sum < /dev/shm/big";
+    const before = await one.sh("move", said);
+    const { recordId, durable: isDurable } = await pause(one, "move");
+    expect(isDurable).toBe(false);
+    expect(await durable(one, "move")).toMatchObject({ state: "paused", recordId });
+    expect(objects.keys("template/").length).toBeGreaterThan(0);
+    await one.end("SIGKILL");
+    await resumeFrom(other, "move", recordId);
+    expect(await other.sh("move", said)).toBe(before);
+    const count = Number(await other.sh("move", "cat /run/n"));
+    await expect
+      .poll(async () => Number(await other.sh("move", "cat /run/n")), { timeout: 20_000 })
+      .toBeGreaterThan(count);
+    // It runs: what it went on from is no longer needed, anywhere.
+    await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
+    // The host that is back still has the record, which is nobody's now.
+    const back = await Rig.start({ stateDir: one.stateDir });
+    back.gateway.objects = objects;
+    await one.gateway.stop();
+    one = back;
+    await one.able();
+    await one.gateway.report("move", ({ state }) => state === "paused");
+    await one.delete("move");
+    const again = await pause(other, "move");
+    expect(again.recordId).not.toBe(recordId);
+    await durable(other, "move");
+    await resumeFrom(one, "move", again.recordId);
+    expect(await one.sh("move", said)).toBe(before);
+    await one.delete("move");
+    await other.delete("move");
+  });
+
+  test("a snapshot is forked and reverted to where it was not taken, and its removal removes it everywhere", async () => {
+    const { objects } = one.gateway;
+    await one.place("origin");
+    await one.sh("origin", "echo kept > /dev/shm/f; echo kept > /root/f");
+    expect((await snapshot(one, "origin", "snap_far")).durable).toBe(false);
+    await one.gateway.beat(({ durableSnapshots = [] }) => durableSnapshots.includes("snap_far"));
+    expect((await snapshot(one, "origin", "snap_far")).durable).toBe(true);
+    expect((await fork(other, "far", "snap_far")).how).toBe("fork");
+    expect(await other.sh("far", "cat /dev/shm/f /root/f")).toBe("kept\nkept");
+    await other.sh("far", "echo later > /dev/shm/f");
+    await bodyOf(await post(other, "far", "revert", { snapshotId: "snap_far" }), 200);
+    expect(await other.sh("far", "cat /dev/shm/f")).toBe("kept");
+    await one.call("DELETE", "/snapshots/snap_far", "snap_far");
+    await objects.until(() => objects.keys(`${ORG}/snap_far/`).length === 0);
+    await Promise.all([one.delete("origin"), other.delete("far")]);
+    const source = { type: "snapshot", id: "snap_nowhere", recordPath: "" } as const;
+    const refused = await other.put("none", { source });
+    const { code } = VmRefused.parse(await refused.json());
+    expect([refused.status, code]).toEqual([409, "UnknownSnapshot"]);
+  });
+
+  test("while the store is away all goes on here, and what was saved gets there when it is back", async () => {
+    const { objects } = one.gateway;
+    objects.isAway = true;
+    await one.place("away");
+    await one.sh("away", "echo here > /dev/shm/f");
+    await pause(one, "away");
+    await objects.until(() => objects.refused > 0);
+    await resume(one, "away");
+    expect(await one.sh("away", "cat /dev/shm/f")).toBe("here");
+    const { recordId = "" } = await pause(one, "away");
+    expect(await refusal(await post(other, "away", "resume", { recordId }))).toBe(
+      "503 ResumeFailed",
+    );
+    objects.isAway = false;
+    await durable(one, "away");
+    expect(objects.keys(`${ORG}/${recordId}/`)).toContain(`${ORG}/${recordId}/manifest.json`);
+    await one.delete("away");
+    await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
+  });
+
+  test("what another platform saved is refused before anything but its manifest is read", async () => {
+    const { objects } = one.gateway;
+    await one.place("alien");
+    const { recordId = "" } = await pause(one, "alien");
+    await durable(one, "alien");
+    const key = `${ORG}/${recordId}/manifest.json`;
+    const manifest = String(objects.stored.get(key));
+    objects.stored.set(key, Buffer.from(manifest.replace(/"qemu":"[^"]+"/, '"qemu":"1.0"')));
+    objects.reads.length = 0;
+    expect(await refusal(await post(other, "alien", "resume", { recordId }))).toBe(
+      "409 SnapshotNotRestorable",
+    );
+    expect(objects.reads).toEqual([key]);
+    expect(machinesOf(other)).toBe(0);
+    const nobody = await post(other, "alien", "resume", { recordId: "rec_none" });
+    expect(await refusal(nobody)).toBe("409 NotPaused");
+    await one.delete("alien");
+  });
+
+  test("a byte that changed on the way is no machine", async () => {
+    const { objects } = one.gateway;
+    await one.place("torn");
+    const { recordId = "" } = await pause(one, "torn");
+    await durable(one, "torn");
+    const key = `${ORG}/${recordId}/pages.zst`;
+    const pages = Buffer.from(objects.stored.get(key) ?? "");
+    pages[pages.length >> 1] = 1 ^ (pages[pages.length >> 1] ?? 0);
+    objects.stored.set(key, pages);
+    expect(await refusal(await post(other, "torn", "resume", { recordId }))).toBe(
+      "503 ResumeFailed",
+    );
+    expect(machinesOf(other)).toBe(0);
+    await resume(one, "torn");
+    await one.delete("torn");
+  });
+
+  test("a checkpoint is what a killed host leaves, here and elsewhere", async () => {
+    const { objects } = one.gateway;
+    await one.place("check");
+    const take = async () =>
+      VmCheckpointed.parse(await bodyOf(await post(one, "check", "checkpoint"), 200));
+    const ids: (string | undefined)[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      await one.sh("check", `echo ${round} > /dev/shm/f; echo ${round} > /root/f`);
+      ids.push((await take()).recordId);
+      await one.sh("check", "echo lost > /dev/shm/f; echo lost > /root/f; sync");
+    }
+    const report = await durable(one, "check");
+    expect(report).toMatchObject({ state: "running", recordId: ids[2] });
+    expect(report.checkpointAt).toBeLessThanOrEqual(Date.now());
+    await objects.until(() =>
+      ids.slice(0, 2).every((id) => objects.keys(`${ORG}/${id}/`).length === 0),
+    );
+    await one.end("SIGKILL");
+    await resumeFrom(other, "check", ids[2]);
+    expect(await other.sh("check", "cat /dev/shm/f /root/f")).toBe("2\n2");
+    // There it is the checkpoint of what runs, from its first moment.
+    const there = await other.gateway.report("check", (vm) => vm.recordId === ids[2]);
+    expect(there).toMatchObject({ state: "running", durable: true });
+    await other.delete("check");
+    const back = await Rig.start({ stateDir: one.stateDir });
+    back.gateway.objects = objects;
+    await one.gateway.stop();
+    one = back;
+    await one.able();
+    await one.gateway.report("check", (vm) => vm.state === "paused" && vm.recordId === ids[2]);
+    await resume(one, "check");
+    expect(await one.sh("check", "cat /dev/shm/f /root/f")).toBe("2\n2");
+    await one.delete("check");
+  });
+});

@@ -1,0 +1,26 @@
+import type { Store } from "./store.ts";
+
+const AT_ONCE = 200;
+
+/** Snapshots that got to the object store: each is told until the gateway has heard it. */
+export class DurableNews {
+  readonly #store: Store;
+  readonly #told = new Set<string>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** As many as one heartbeat tells. */
+  get next(): string[] {
+    const durable = this.#store.all("snapshot").filter((record) => record.durable);
+    const ids = durable.map(({ id }) => id);
+    // Those that are gone need not be remembered.
+    for (const id of this.#told) if (!ids.includes(id)) this.#told.delete(id);
+    return ids.filter((id) => !this.#told.has(id)).slice(0, AT_ONCE);
+  }
+
+  heard(ids: string[]): void {
+    for (const id of ids) this.#told.add(id);
+  }
+}
