@@ -48,11 +48,19 @@ export async function plugIn(monitor: Monitor, volume: MountedVolume): Promise<v
 export async function pullOut(monitor: Monitor, slot: number): Promise<void> {
   await monitor.execute("device_del", { id: deviceId(slot) });
   const until = Date.now() + GONE_MS;
-  while (await hasDevice(monitor, slot)) {
+  while (await isHeld(monitor, slot)) {
     if (Date.now() > until) throw new Error("the guest does not let go of a volume");
     await pause(LOOK_MS);
   }
-  await removeNode(monitor, slot);
+}
+
+/** Whether a volume is still in use. The device is gone a moment before what it was plugged to is free. */
+async function isHeld(monitor: Monitor, slot: number): Promise<boolean> {
+  if (await hasDevice(monitor, slot)) return true;
+  return removeNode(monitor, slot).then(
+    () => false,
+    () => true,
+  );
 }
 
 async function hasDevice(monitor: Monitor, slot: number): Promise<boolean> {

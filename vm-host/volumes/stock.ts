@@ -88,7 +88,8 @@ export class VolumeStock {
         await this.#keep({ ...note, epoch: Math.max(note.epoch, epoch) });
         throw new VolumeBusy("Another machine of this host has it.");
       }
-      if (note?.holder !== holder) {
+      // One that went on elsewhere meanwhile, and is back, has a newer copy there.
+      if (note?.holder !== holder || mount.takeOver) {
         const newest = await this.#newest(note, mount);
         await this.#keep({ ...newest, epoch, path, holder });
       }

@@ -80,7 +80,8 @@ export class Volumes {
    */
   async remount(holder: string, { kind, volumes }: Had, ends: Ends): Promise<void> {
     const had = kind === "snapshot" ? [] : volumes;
-    for (const volume of had) await this.#stock.claim(holder, { ...volume, takeOver: true });
+    const moved = kind === "copy" && ({ takeOver: true } as const);
+    for (const volume of had) await this.#stock.claim(holder, { ...volume, ...moved });
     const fits = ends.machine.volumes.map(({ volumeId }) => volumeId);
     const missing = this.#stock.of(holder).filter(({ volumeId }) => !fits.includes(volumeId));
     for (const note of shallowFirst(missing)) await this.#mount(note, ends);
