@@ -28,6 +28,12 @@ export const newProfileId = (random?: RandomBytes): string => `prof_${randomText
 export const newVolumeId = (random: RandomBytes = randomBytes): string =>
   `vol_${[...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 
+/** `tpl_` and 20 characters. */
+export const newTemplateId = (random?: RandomBytes): string => `tpl_${randomText(20, random)}`;
+
+/** `snap_` and 20 characters. */
+export const newSnapshotId = (random?: RandomBytes): string => `snap_${randomText(20, random)}`;
+
 /** An API key taken apart: 12 characters of id, 40 of secret (document 1, Authentication 1). */
 export interface ApiKey {
   keyId: string;

@@ -8,6 +8,8 @@ export function objectKey(object: ObjectName): string {
   switch (object.purpose) {
     case "replay":
       return replayKey(object.org, object.session);
+    case "recording":
+      return `recordings/${object.org}/${object.sandbox}`;
     case "snapshot":
       return `snapshots/${object.org}/${object.snapshot}/${object.file}`;
     case "volume":

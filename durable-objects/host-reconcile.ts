@@ -117,8 +117,8 @@ export function signatureOf(report: Report): string {
     return JSON.stringify([sockets, lastClose, ended]);
   }
   // A machine's idle window rolls with what its host sees of it.
-  const { state, ended, lastActivityAt } = report;
-  return JSON.stringify([state, ended, lastActivityAt]);
+  const { state, ended, lastActivityAt, recordId, durable, checkpointAt } = report;
+  return JSON.stringify([state, ended, lastActivityAt, recordId, durable, checkpointAt]);
 }
 
 /** What the fleet knows of a host. */
@@ -127,8 +127,9 @@ export function recordOf(hostId: string, beat: AnyHeartbeat, seenAt: number): Ho
     const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
     return { hostId, ...facts, draining, seenAt };
   }
-  const { bootId: _bootId, seq: _seq, vms: _vms, draining = false, versions, ...facts } = beat;
+  const { bootId: _bootId, seq: _seq, vms: _vms, durableSnapshots: _stored, ...known } = beat;
+  const { draining = false, versions, ...facts } = known;
   const { qemu, kernel } = versions;
-  const known = { qemu, ...(kernel !== undefined && { kernel }) };
-  return { hostId, ...facts, versions: known, draining, seenAt };
+  const programs = { qemu, ...(kernel !== undefined && { kernel }) };
+  return { hostId, ...facts, versions: programs, draining, seenAt };
 }

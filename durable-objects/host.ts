@@ -1,9 +1,10 @@
 import type { AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
+import { noteDurable } from "../control-plane/snapshot-lineage.ts";
 import { arm } from "./alarms.ts";
 import { fleet } from "./fleet.ts";
-import { drainHost } from "./host-client.ts";
+import { drainHost, type Subject } from "./host-client.ts";
 import {
   afterBeat,
   afterDeafness,
@@ -22,6 +23,7 @@ import {
   type StoredHost,
 } from "./host-reconcile.ts";
 import type { HostSource } from "./session-view.ts";
+import { removeSnapshotAt } from "./vm-states-client.ts";
 
 const KEY = "host";
 const retryMs = 1000;
@@ -65,6 +67,12 @@ export class HostDO extends DurableObject<Env> {
   /** A session ended. */
   forget(id: string): void {
     this.#sql.exec("DELETE FROM placed WHERE id = ?", id);
+  }
+
+  /** Tells the host to let go of a snapshot; false when it did not, or is not there. */
+  async removeSnapshot(subject: Subject): Promise<boolean> {
+    const host = this.#load();
+    return host !== null && !host.away && removeSnapshotAt(this.env, host.beat.url, subject);
   }
 
   /** When the host was last heard, in ms since the epoch; null when never. */
@@ -112,6 +120,9 @@ export class HostDO extends DurableObject<Env> {
     const host = afterBeat(hostId, beat, before, Date.now());
     this.#save(host);
     await this.#settle();
+    // What reached the object store is repeated until this heartbeat is answered.
+    if (beat.type === "vm" && beat.durableSnapshots?.length)
+      await noteDurable(this.env.DB, beat.durableSnapshots);
     const placed = this.#placed();
     await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
     const { bootId, url } = beat;

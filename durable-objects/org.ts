@@ -1,6 +1,7 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
+import { type BuildClaim, OrgBuilds } from "./org-builds.ts";
 import {
   OrgSandboxes,
   type SandboxClaim,
@@ -85,6 +86,7 @@ CREATE INDEX IF NOT EXISTS claims_ended ON claims (ended_at) WHERE ended_at IS N
 export class OrgDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
   readonly #sandboxes = new OrgSandboxes(this.#sql);
+  readonly #builds = new OrgBuilds(this.#sql);
   /** When what nobody needs is looked for again. */
   #tidyAt = 0;
 
@@ -185,6 +187,14 @@ export class OrgDO extends DurableObject<Env> {
 
   sandboxes(query: SandboxQuery): SandboxPage {
     return this.#sandboxes.page(query);
+  }
+
+  reserveBuild(claim: BuildClaim): Reserved {
+    return this.#builds.reserve(claim);
+  }
+
+  dropBuild(id: string): void {
+    this.#builds.drop(id);
   }
 
   /** Sessions, newest first. A cursor this object never gave is the first page. */

@@ -2,9 +2,12 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Lifecycle } from "@svc/contract/vm/lifecycle.ts";
+import { addChild } from "../control-plane/snapshot-lineage.ts";
 import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
 import type { Place } from "./placement.ts";
+import type { SavedMachine } from "./restorable.ts";
+import { noSnapshot } from "./sandbox-snapshots.ts";
 import { type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import { NO_BILL } from "./states/spans.ts";
 import { findVmHost } from "./vm-placement.ts";
@@ -26,6 +29,8 @@ export interface CreateSandboxOrder {
   volumes: WantedMount[];
   /** The create request, resolved, as its host gets it. */
   body: PlaceVm;
+  /** The snapshot that it is forked from. */
+  fork?: SavedMachine & { snapshotId: string };
 }
 
 /** A created sandbox: what it got, and when its idle window ends. */
@@ -61,10 +66,18 @@ export async function createSandbox(
   desk.begin(sandbox);
   const refused = await reserving;
   if (refused) return refused;
+  const lost = order.fork && (await descend(env, order, order.fork.snapshotId));
+  if (lost) return lost;
   const body = await takeVolumes(env, order);
   if ("refused" in body) return body;
   const isWanted = (): boolean => desk.read()?.state.status === "starting";
-  const found = await findVmHost(env, { subject: { org, id }, body, acquireMs, isWanted });
+  const found = await findVmHost(env, {
+    subject: { org, id },
+    body,
+    acquireMs,
+    isWanted,
+    ...(order.fork && { saved: order.fork }),
+  });
   if ("refused" in found) return found;
   const made = await conclude(env, order, desk, found);
   if ("refused" in made) desk.giveBack(found.place);
@@ -75,13 +88,18 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
   const { id, org, template, metadata, createdAt, acquireMs, body } = order;
   const { kind, cpu, memMb, diskGb } = body;
   const giveUpAt = createdAt + acquireMs + LIMITS.hostAnswerMs + LIMITS.unconfirmedSlackMs;
-  const { autoResume } = order.lifecycle;
-  const facts = { id, org, kind, template, metadata, createdAt, cpu, memMb, diskGb, autoResume };
+  const { autoResume, parkMaxMs } = order.lifecycle;
+  const size = { cpu, memMb, diskGb, isolation: body.isolation };
+  const fromSnapshot = order.fork?.snapshotId ?? null;
+  const habits = { autoResume, parkMaxMs, fromSnapshot };
+  const facts = { id, org, kind, template, metadata, createdAt, ...size, ...habits };
+  const parent = fromSnapshot === null ? {} : { parentSnapshot: fromSnapshot };
   const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
   const held = order.volumes.length > 0 && ({ hasVolumes: true } as const);
   return {
     ...facts,
     ...held,
+    ...parent,
     state,
     place: null,
     owed: [],
@@ -92,6 +110,19 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
 
 const unavailable = (): Refusal =>
   refusal("AdmissionUnavailable", "The concurrency of the org could not be checked. Try again.");
+
+/** From here on its snapshot cannot be deleted; what ends the sandbox lets go of it. */
+async function descend(
+  env: Env,
+  { org, id }: CreateSandboxOrder,
+  snapshotId: string,
+): Promise<Refusal | null> {
+  try {
+    return (await addChild(env.DB, org, snapshotId, id)) ? null : noSnapshot();
+  } catch {
+    return unavailable();
+  }
+}
 
 async function reserve(
   env: Env,

@@ -1,9 +1,10 @@
 import { previewLabel } from "@svc/contract/vm/preview.ts";
 import { forgetPreview } from "../control-plane/previews.ts";
+import { dropChild } from "../control-plane/snapshot-lineage.ts";
 import { writeSegment } from "../control-plane/usage.ts";
 import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
-import type { SandboxEvent } from "./states/sandbox.ts";
-import type { Duty } from "./states/sandbox-duties.ts";
+import type { SandboxEvent } from "./states/sandbox-state.ts";
+import type { Act, Duty } from "./states/sandbox-duties.ts";
 import { giveBackVolumes } from "./volume-holders.ts";
 import { endVm } from "./vm-client.ts";
 
@@ -11,7 +12,7 @@ import { endVm } from "./vm-client.ts";
 export async function perform(
   env: Env,
   sandbox: StoredSandbox,
-  duty: Exclude<Duty, "pause">,
+  duty: Exclude<Duty, Act>,
 ): Promise<SandboxEvent | null> {
   switch (duty) {
     case "index":
@@ -39,6 +40,7 @@ async function settleIndex(env: Env, sandbox: StoredSandbox): Promise<null> {
   else await org.dropSandbox(sandbox.id);
   if (sandbox.publicPorts && isOver(sandbox))
     await forgetPreview(env.DB, await previewLabel(sandbox.id));
+  if (sandbox.fromSnapshot !== null && isOver(sandbox)) await dropChild(env.DB, sandbox.id);
   return null;
 }
 

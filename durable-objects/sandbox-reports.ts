@@ -2,7 +2,7 @@ import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type { Heard } from "./host.ts";
 import type { StoredSandbox } from "./sandbox-view.ts";
 import type { HostSource } from "./session-view.ts";
-import type { SandboxEvent } from "./states/sandbox.ts";
+import type { SandboxEvent } from "./states/sandbox-state.ts";
 
 /** The heartbeat that a report stands in. */
 export interface Beat extends Heard {
@@ -31,7 +31,7 @@ export function meaningOf(
   if (!isAt(sandbox, beat)) return adopted(sandbox, beat, vm) ?? "end";
   // Said before it was paused or resumed, and overtaken by the answer to that.
   if (beat.seq < sandbox.place.seq) return "wait";
-  return { events: eventsOf(status, beat, vm), facts: {} };
+  return { events: eventsOf(status, beat, vm), facts: recordOf(vm) };
 }
 
 /** A paused machine outlives its host's process: the next start of the host holds it now. */
@@ -39,20 +39,29 @@ function adopted({ place }: StoredSandbox, beat: Beat, vm: VmReport): News | nul
   const { hostId, url, bootId, seq, heardAt } = beat;
   if (place?.hostId !== hostId || vm.state !== "paused") return null;
   const moved = { hostId, url, bootId, seq };
-  return { events: [{ type: "paused", at: heardAt }], facts: { place: moved } };
+  const facts = { place: moved, ...recordOf(vm) };
+  return { events: pausedBy(vm, heardAt), facts };
 }
 
-function eventsOf(
-  status: "running" | "paused",
-  { heardAt }: Beat,
-  { state, ended, lastActivityAt }: VmReport,
-): SandboxEvent[] {
+/** A host that tells of a record tells which it is by now. */
+const recordOf = ({ recordId: id, durable = false }: VmReport): Partial<StoredSandbox> =>
+  id === undefined ? {} : { record: { id, isDurable: durable } };
+
+function pausedBy({ durable = false }: VmReport, at: number): SandboxEvent[] {
+  const paused: SandboxEvent = { type: "paused", at, isDurable: durable };
+  // Of one that is known to be paused it is the only news.
+  return durable ? [paused, { type: "stored" }] : [paused];
+}
+
+function eventsOf(status: "running" | "paused", { heardAt }: Beat, vm: VmReport): SandboxEvent[] {
+  const { state, ended, lastActivityAt, durable = false } = vm;
   // A host that reports a machine is back, whoever else has noticed.
   const back: SandboxEvent = { type: "hostBack" };
   if (ended) return [back, { type: "hostEnded" }];
-  if (state === "paused") return [back, { type: "paused", at: heardAt }];
+  if (state === "paused") return [back, ...pausedBy(vm, heardAt)];
   // A resume whose answer was lost: it runs, and is not ended for that.
   const resumed: SandboxEvent[] =
     status === "paused" && state === "running" ? [{ type: "resumed" }] : [];
-  return [back, ...resumed, { type: "activity", at: lastActivityAt }];
+  const stored: SandboxEvent[] = durable ? [{ type: "stored" }] : [];
+  return [back, ...resumed, ...stored, { type: "activity", at: lastActivityAt }];
 }

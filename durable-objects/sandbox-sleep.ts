@@ -4,8 +4,8 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { atMost } from "./deadline.ts";
 import type { Place } from "./placement.ts";
 import type { StoredSandbox } from "./sandbox-view.ts";
-import type { SandboxEvent } from "./states/sandbox.ts";
-import { pauseVm, resumeVm, type StateAnswer } from "./vm-client.ts";
+import type { SandboxEvent } from "./states/sandbox-state.ts";
+import { actOnVm, type StateAnswer } from "./vm-states-client.ts";
 
 /** What a sandbox may take again when it is resumed. */
 export interface Admission {
@@ -28,8 +28,9 @@ export function asleepOrNotRunning(sandbox: StoredSandbox | null): Refusal | Asl
   return refused && wantsResume ? { ...refused, asleep: { org: sandbox.org } } : refused;
 }
 
-const isThere = (sandbox: StoredSandbox | null): sandbox is StoredSandbox & { place: Place } =>
-  sandbox !== null && sandbox.place !== null;
+export const isThere = (
+  sandbox: StoredSandbox | null,
+): sandbox is StoredSandbox & { place: Place } => sandbox !== null && sandbox.place !== null;
 
 export const noSandbox = (): Refusal => refusal("NotFound", "There is no such sandbox.");
 
@@ -57,52 +58,35 @@ export function notRunning(sandbox: StoredSandbox | null): Refusal | null {
 export async function pause(env: Env, sandbox: StoredSandbox | null): Promise<Change> {
   const refused = notRunning(sandbox);
   if (refused || !isThere(sandbox)) return refused ?? noSandbox();
-  const answer = await pauseVm(env, sandbox.place.url, sandbox);
-  if (answer.type !== "ok") return pauseRefused(answer);
-  const { bootId, seq } = answer.value;
+  const answer = await actOnVm(env, sandbox.place.url, sandbox, "pause");
+  if (answer.type !== "ok") return notSaved(answer, "paused");
+  const { bootId, seq, recordId: id, durable: isDurable = false } = answer.value;
   const place = { ...sandbox.place, bootId, seq };
-  return { event: { type: "paused", at: Date.now() }, facts: { place } };
+  const record = id === undefined ? null : { id, isDurable };
+  return { event: { type: "paused", at: Date.now(), isDurable }, facts: { place, record } };
 }
 
-type Failed = Exclude<StateAnswer<unknown>, { type: "ok" }>;
+export type Failed = Exclude<StateAnswer<unknown>, { type: "ok" }>;
 
-function pauseRefused(answer: Failed): Refusal {
+/** Why a machine was not saved. */
+export function notSaved(answer: Failed, what: "paused" | "kept"): Refusal {
   if (answer.type === "unreachable") return unreachable();
   const { status, refused } = answer;
   if (refused.code === "HostCapabilityMissing") return lacking();
   if (status === 404 || refused.code === "NotRunning")
     return refusal("NotRunning", "Its host does not know this machine any more.");
-  return refusal("HostRejected", "The machine could not be paused. Try again.", hintOf(refused));
+  return refusal("HostRejected", `The machine could not be ${what}. Try again.`, hintOf(refused));
 }
 
 const lacking = (): Refusal =>
-  refusal("HostCapabilityMissing", "Its host cannot pause machines.", {
+  refusal("HostCapabilityMissing", "Its host cannot save machines.", {
     missingCapabilities: ["snapshots"],
   });
 
-const hintOf = ({ error }: StateRefused) => ({ hint: error });
-
-/** Lets a paused machine run on, once its org has a place for it. */
-export async function resume(
-  env: Env,
-  sandbox: StoredSandbox | null,
-  admission: Admission,
-): Promise<Change> {
-  const status = sandbox?.state.status;
-  if (status === "starting" || status === "running")
-    return refusal("NotPaused", "The sandbox is not paused.");
-  if (status !== "paused" || !isThere(sandbox)) return noSandbox();
-  const refused = await admit(env, sandbox, admission);
-  if (refused) return refused;
-  const answer = await resumeVm(env, sandbox.place.url, sandbox);
-  if (answer.type !== "ok") return resumeRefused(answer);
-  const { bootId, seq, cpu, memMb, diskGb } = answer.value;
-  const place = { ...sandbox.place, bootId, seq };
-  return { event: { type: "resumed" }, facts: { place, cpu, memMb, diskGb } };
-}
+export const hintOf = ({ error }: StateRefused) => ({ hint: error });
 
 /** The cap may have filled while it was paused. An org object that fails is no refusal (document 2). */
-async function admit(
+export async function admit(
   env: Env,
   { id, org }: StoredSandbox,
   { plan, cap }: Admission,
@@ -114,29 +98,3 @@ async function admit(
   const { holders } = answer;
   return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "vm", holders });
 }
-
-function resumeRefused(answer: Failed): Refusal {
-  if (answer.type === "unreachable") {
-    const hint = "The host that holds it cannot be reached.";
-    return refusal("NoCapacity", "The sandbox cannot be resumed right now. Try again.", { hint });
-  }
-  const { status, refused } = answer;
-  switch (refused.code) {
-    case "InsufficientCapacity":
-    case "NoCapacity":
-      return refusal(refused.code, "No room for it right now. Try again.", hintOf(refused));
-    case "SnapshotNotRestorable":
-    case "UnknownSnapshot":
-    case "NotPaused":
-    case "NotRunning":
-      return notRestorable(refused.error);
-    case "HostCapabilityMissing":
-    case "ResumeFailed":
-    case "SnapshotFailed":
-      if (status === 404) return notRestorable(refused.error);
-      return refusal("HostRejected", "It could not be resumed. Try again.", hintOf(refused));
-  }
-}
-
-const notRestorable = (hint: string): Refusal =>
-  refusal("SnapshotNotRestorable", "Its host cannot restore this machine.", { hint });

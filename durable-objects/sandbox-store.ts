@@ -1,7 +1,8 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { StoredSandbox } from "./sandbox-view.ts";
-import { type SandboxEvent, step, timers } from "./states/sandbox.ts";
-import { duties, type Duty } from "./states/sandbox-duties.ts";
+import { step, timers } from "./states/sandbox.ts";
+import type { SandboxEvent } from "./states/sandbox-state.ts";
+import { duties, type Duty, parkedSince, wantsCheckpoint } from "./states/sandbox-duties.ts";
 
 const KEY = "sandbox";
 const retryMs = 5000;
@@ -61,6 +62,17 @@ export class SandboxStore {
     return { sandbox, fresh: isNew ? [] : fresh };
   }
 
+  /** Notes something that is begun, with the duty to end it should this object die meanwhile. */
+  owe(duty: Duty, at: number, facts: Partial<StoredSandbox>): void {
+    const before = this.load();
+    if (!before) return;
+    const owed = [...new Set([...before.owed, duty])];
+    const sandbox = { ...before, ...facts, owed, retryAt: before.retryAt ?? at };
+    this.save(sandbox);
+    const next = nextOf(sandbox);
+    if (next !== null) void this.#storage.setAlarm(next);
+  }
+
   /** Ticks off a duty, unless the sandbox has moved on since and owes it anew. */
   done(duty: Duty, seen: StoredSandbox): void {
     const sandbox = this.load();
@@ -74,8 +86,8 @@ export class SandboxStore {
   retryLater(now: number, duty: Duty): void {
     const sandbox = this.load();
     // A try stops the guest for a moment: not every few seconds.
-    const isPauseAlone = duty === "pause" && sandbox?.owed.every((other) => other === "pause");
-    const later = now + (isPauseAlone ? LIMITS.pauseRetryMs : retryMs);
+    const isSlow = stopsGuest(duty) && sandbox?.owed.every(stopsGuest);
+    const later = now + (isSlow ? LIMITS.pauseRetryMs : retryMs);
     if (sandbox) this.save({ ...sandbox, retryAt: later });
   }
 
@@ -102,8 +114,13 @@ export class SandboxStore {
   }
 }
 
+const stopsGuest = (duty: Duty): boolean => duty === "pause" || duty === "checkpoint";
+
 /** Whether what a duty was done from is how the sandbox still is. */
 function isSame(now: StoredSandbox, seen: StoredSandbox, duty: Duty): boolean {
+  if (duty === "snapshot") return !now.taking;
+  if (duty === "checkpoint") return !wantsCheckpoint(now.state);
+  if (duty === "park") return parkedSince(now.state) === parkedSince(seen.state);
   if (duty === "usage") return now.state.bill === seen.state.bill || sameBill(now, seen);
   return now.state.status === seen.state.status && now.listedExpiresAt === seen.listedExpiresAt;
 }

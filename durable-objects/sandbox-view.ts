@@ -1,7 +1,7 @@
-import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { Isolation, VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
 import type { Place } from "./placement.ts";
-import type { SandboxState as State } from "./states/sandbox.ts";
+import type { SandboxState as State } from "./states/sandbox-state.ts";
 import type { Duty } from "./states/sandbox-duties.ts";
 
 /** What GET /sandboxes/:id and the list are made of. Times are ms since the epoch. */
@@ -33,8 +33,13 @@ export interface SandboxFacts {
   cpu: number;
   memMb: number;
   diskGb: number;
+  isolation: Isolation;
   /** Whether what needs a running machine resumes a paused one. */
   autoResume: boolean;
+  /** How long a park may keep a caller waiting; null is the most there is. */
+  parkMaxMs: number | null;
+  /** The snapshot that it was forked from. */
+  fromSnapshot: string | null;
 }
 
 /** Everything a SandboxDO keeps. */
@@ -46,6 +51,12 @@ export interface StoredSandbox extends SandboxFacts {
   retryAt: number | null;
   /** The `expiresAt` that the org's list shows. */
   listedExpiresAt: number;
+  /** What it goes on from when it sleeps, or when its host dies. */
+  record?: { id: string; isDurable: boolean } | null;
+  /** The snapshot that it was last forked from or reverted to. */
+  parentSnapshot?: string;
+  /** A snapshot of it that is being taken. */
+  taking?: string | null;
   /** Ports that everyone may see; absent while none was ever minted. */
   publicPorts?: number[];
   /** It was created with volumes, and gives them back when it is over. */
@@ -61,8 +72,13 @@ export function isOver({ state: { status } }: StoredSandbox): boolean {
   return status === "releasing" || status === "gone" || status === "failed";
 }
 
+/** The part of a sandbox that its owner sees. */
+type Viewed = Omit<SandboxView, "state" | "expiresAt" | "closeReason" | "goneAt"> & {
+  state: State;
+};
+
 /** The sandbox as its owner sees it; null for one whose create failed: it never was. */
-export function viewOf({ state, ...facts }: SandboxFacts & { state: State }): SandboxView | null {
+export function viewOf({ state, ...facts }: Viewed): SandboxView | null {
   const { id, kind, template, metadata, createdAt, cpu, memMb, diskGb } = facts;
   const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb };
   const alive = { ...known, closeReason: null, goneAt: null };

@@ -1,9 +1,7 @@
 import { type PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
-import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
-import type * as z from "zod";
 import { within } from "./deadline.ts";
 import { call, hostUrl, type Subject } from "./host-client.ts";
 
@@ -59,44 +57,6 @@ export async function endVm(env: Env, base: string, subject: Subject): Promise<v
     await response.body?.cancel();
     if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
   });
-}
-
-/** What became of asking a host to pause or resume a machine. */
-export type StateAnswer<T> =
-  | { type: "ok"; value: T }
-  | { type: "refused"; status: number; refused: StateRefused }
-  | { type: "unreachable" };
-
-/** Asks a host to save a machine: RAM and disk are on its disk when this answers. */
-export const pauseVm = (env: Env, base: string, subject: Subject): Promise<StateAnswer<VmPaused>> =>
-  changeState(env, base, subject, "pause", VmPaused);
-
-/** Asks a host to let a paused machine run on. */
-export const resumeVm = (
-  env: Env,
-  base: string,
-  subject: Subject,
-): Promise<StateAnswer<VmResumed>> => changeState(env, base, subject, "resume", VmResumed);
-
-async function changeState<T>(
-  env: Env,
-  base: string,
-  subject: Subject,
-  what: "pause" | "resume",
-  schema: z.ZodType<T>,
-): Promise<StateAnswer<T>> {
-  const url = hostUrl(base, "vms", subject.id, what);
-  try {
-    return await within(LIMITS.stateChangeMs, async (signal) => {
-      const response = await call(env, url, subject, { method: "POST", signal });
-      const { status } = response;
-      const json: unknown = JSON.parse(await response.text());
-      if (status === 200) return { type: "ok", value: schema.parse(json) };
-      return { type: "refused", status, refused: StateRefused.parse(json) };
-    });
-  } catch {
-    return { type: "unreachable" };
-  }
 }
 
 /** What became of asking a host about a machine: `missing`, it knows none of that id; `failed`, it answered nothing of use. */

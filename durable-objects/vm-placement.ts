@@ -1,10 +1,11 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
-import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
+import { holderAway, hostsFor, notRestorable, type SavedMachine } from "./restorable.ts";
 import { placeVm, type PlaceVmAnswer } from "./vm-client.ts";
 
 /** A sandbox looking for a host. */
@@ -13,6 +14,8 @@ export interface VmSeeker {
   body: PlaceVm;
   /** How long it may take, in ms. */
   acquireMs: number;
+  /** What it goes on from, when that is not an image. */
+  saved?: SavedMachine;
   /** Whether it is still wanted: a DELETE may come first. */
   isWanted(): boolean;
 }
@@ -27,7 +30,11 @@ const mostAsked = 5;
  */
 export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacement> {
   const deadline = Date.now() + seeker.acquireMs;
-  const { hosts, missing } = await hostsFor(env, seeker.body);
+  const { hosts: able, missing } = await hostsOf(env, seeker.body);
+  const { saved } = seeker;
+  const choice = saved && able.length > 0 ? hostsFor(able, saved) : { hosts: able };
+  if (isRefusal(choice)) return choice;
+  const { hosts } = choice;
   const answers: Exclude<PlaceVmAnswer, { type: "placed" }>[] = [];
   for (const host of hosts.slice(0, mostAsked)) {
     const leftMs = deadline - Date.now();
@@ -37,6 +44,7 @@ export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacemen
     if (answer.type === "placed") return placedOn(host, answer.got);
     answers.push(answer);
   }
+  if (saved && able.length > 0 && hosts.length === 0) return holderAway();
   if (hosts.length === 0) return noHost(seeker.body, missing);
   return refusalOf(answers);
 }
@@ -47,7 +55,7 @@ function placedOn({ hostId, url }: HostRecord, got: VmPlaced): VmPlacement {
 }
 
 /** VM hosts that take machines of this sort, and what the others lack when there are only others. */
-async function hostsFor(env: Env, body: PlaceVm) {
+async function hostsOf(env: Env, body: PlaceVm) {
   // Without the registry there is nobody to ask.
   const registered = await registeredHosts(env).catch(() => []);
   const open = registered.filter((host) => host.type === "vm" && !host.draining);
@@ -63,13 +71,13 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
   return [
     kind === "desktop" ? ["desktop"] : [],
     source.type === "snapshot" ? ["snapshots"] : [],
-    isolation === "shared" ? ["shared"] : [],
+    isolation === "shared" ? ["isolation.shared"] : [],
     volumes?.length ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
 }
 
-/** Hosts with room and the image first, then those with a warm machine, then the emptiest. */
+/** Hosts that hold the template first, then those with room and the image, then those with a warm machine, then the emptiest. */
 function likelier(body: PlaceVm) {
   const rank = (host: HostRecord): number[] => {
     const { free, images = [], warm = 0 } = host;
@@ -78,7 +86,8 @@ function likelier(body: PlaceVm) {
     const hasImage =
       source.type !== "image" ||
       images.some(({ name, state }) => name === source.name && state === "ready");
-    return [hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
+    const holds = source.type === "snapshot" && host.templates?.includes(source.id);
+    return [holds ? 1 : 0, hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
   };
   return (left: HostRecord, right: HostRecord): number => {
     const [a, b] = [rank(left), rank(right)];
@@ -125,5 +134,7 @@ function refusalOf(answers: Exclude<PlaceVmAnswer, { type: "placed" }>[]): Refus
   }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
+  const foreign = saying("SnapshotNotRestorable") ?? saying("UnknownSnapshot");
+  if (foreign) return notRestorable(foreign.error);
   return refusal("HostRejected", "The host could not make the machine. Try again.");
 }

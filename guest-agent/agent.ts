@@ -7,6 +7,7 @@ import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import { Reception } from "./channel/connection.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
+import type { Defaults } from "./commands/user.ts";
 import { fileMethods } from "./files/methods.ts";
 import { gitMethods } from "./git/methods.ts";
 import { Gate } from "./identity/gate.ts";
@@ -19,13 +20,16 @@ import { dialMethod } from "./ports/dial.ts";
 import { ptyMethods } from "./pty/methods.ts";
 import { Terminals } from "./pty/terminals.ts";
 import { volumeMethods } from "./volumes/methods.ts";
+import { shareMethods } from "./shared/methods.ts";
 
 export interface AgentParts {
   launcher: Launcher;
   memory: IdentityMemory;
   root: string;
+  /** It serves a share: clock, name and random pool are its machine's, and it has no shares of its own. */
+  isShare: boolean;
   /** Made with the session's environment, which is read at every start of a command. */
-  commands: (session: () => Readonly<Record<string, string>>) => Commands;
+  commands: (session: () => Readonly<Record<string, string>>, defaults: () => Defaults) => Commands;
 }
 
 /** What answers the host and its customers, on both ports. */
@@ -39,7 +43,10 @@ export class Agent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
-    this.commands = parts.commands(() => this.#gate.identity?.envs ?? {});
+    this.commands = parts.commands(
+      () => this.#gate.identity?.envs ?? {},
+      () => this.#gate.identity ?? {},
+    );
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
     this.#reception = new Reception(this.#gate, {
       customer: {
@@ -52,12 +59,13 @@ export class Agent {
       host: {
         ...(exec && { "commands.exec": exec }),
         "clock.set": method(HOST_METHODS["clock.set"], async ({ nowMs }) => {
-          await parts.launcher.setClock(nowMs);
+          if (!parts.isShare) await parts.launcher.setClock(nowMs);
           return {};
         }),
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
         ...volumeMethods(),
+        ...(!parts.isShare && shareMethods()),
       },
       first: { "rpc.ping": pingMethod(), "identity.set": this.#identityMethod() },
     });
@@ -97,9 +105,9 @@ export class Agent {
 
   #identityMethod(): Method {
     return method(HOST_METHODS["identity.set"], async (identity) => {
-      const { launcher, memory, root } = this.#parts;
-      const done = await assume(identity, launcher, root);
-      await memory.keep(identity);
+      const { memory } = this.#parts;
+      const done = await assume(identity, this.#gate.last, this.#parts);
+      memory.keep(identity);
       this.#assumed(identity);
       return done;
     });

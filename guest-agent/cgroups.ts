@@ -18,6 +18,8 @@ export interface Reserve {
   memTotalBytes: number;
   /** Tasks that the kernel of this machine allows at all. */
   tasksMax: number;
+  /** Memory that commands leave to the agent and the kernel. */
+  keptBytes: number;
 }
 
 /**
@@ -92,11 +94,10 @@ export class Cgroups {
       if (entry.isDirectory()) this.release(join(this.#work, entry.name));
   }
 
-  #limit({ memTotalBytes, tasksMax }: Reserve): void {
-    const kept = Math.min(192 * MIB, Math.max(96 * MIB, Math.floor(memTotalBytes / 4)));
-    set(this.#work, "memory.max", memTotalBytes - kept);
+  #limit({ memTotalBytes, tasksMax, keptBytes }: Reserve): void {
+    set(this.#work, "memory.max", memTotalBytes - keptBytes);
     set(this.#work, "pids.max", Math.floor(tasksMax * 0.75));
-    set(this.#agent, "memory.min", Math.floor(kept / 2));
+    set(this.#agent, "memory.min", Math.floor(keptBytes / 2));
     set(this.#agent, "cpu.weight", 10_000);
   }
 }
@@ -105,7 +106,14 @@ export class Cgroups {
 export function readReserve(): Reserve {
   const tasksMax = Math.min(Number(read("/proc/sys/kernel", "threads-max")), 32_768);
   const memTotal = /^MemTotal: +(\d+)/m.exec(read("/proc", "meminfo"))?.[1];
-  return { memTotalBytes: Number(memTotal) * 1024, tasksMax };
+  const memTotalBytes = Number(memTotal) * 1024;
+  const keptBytes = Math.min(192 * MIB, Math.max(96 * MIB, Math.floor(memTotalBytes / 4)));
+  return { memTotalBytes, tasksMax, keptBytes };
+}
+
+/** What a share of a machine has: its kernel is not in it. */
+export function shareReserve({ memMb, tasks }: { memMb: number; tasks: number }): Reserve {
+  return { memTotalBytes: memMb * MIB, tasksMax: tasks, keptBytes: 64 * MIB };
 }
 
 function enable(folder: string): void {

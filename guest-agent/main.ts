@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { Agent } from "./agent.ts";
-import { Cgroups, readReserve } from "./cgroups.ts";
+import { Cgroups, readReserve, shareReserve } from "./cgroups.ts";
 import { DevicePort } from "./channel/device.ts";
 import { SocketPort } from "./channel/socket.ts";
 import { Commands } from "./commands/commands.ts";
 import { readConfig } from "./config.ts";
 import { IdentityMemory } from "./identity/memory.ts";
 import { Launcher } from "./launcher/launcher.ts";
+import { InheritedPort } from "./shared/port.ts";
 
 // Writes to a full port hold a thread each: files must not wait for them.
 process.env["UV_THREADPOOL_SIZE"] ??= "8";
@@ -14,7 +15,9 @@ process.env["UV_THREADPOOL_SIZE"] ??= "8";
 process.on("unhandledRejection", (error) => console.error("a rejection was not handled:", error));
 
 const config = readConfig(process.env);
-const cgroups = config.cgroup === "" ? null : Cgroups.make(config.cgroup, readReserve());
+const { share } = config;
+const reserve = share ? shareReserve(share) : readReserve();
+const cgroups = config.cgroup === "" ? null : Cgroups.make(config.cgroup, reserve);
 // The kernel shall not choose the agent, whatever the machine has run out of. Needs root.
 await writeFile("/proc/self/oom_score_adj", "-900").catch(() => {});
 await mkdir(config.home, { recursive: true });
@@ -30,16 +33,20 @@ const agent = new Agent({
   launcher,
   memory: new IdentityMemory(config.root),
   root: config.root,
-  commands: (session) => new Commands({ launcher, cgroups }, config.home, session),
+  isShare: share !== null,
+  commands: (session, defaults) =>
+    new Commands({ launcher, cgroups }, config.home, session, defaults),
 });
 await agent.recall();
 
-const [control, bulk] = config.sockets
-  ? await Promise.all([
-      SocketPort.listen(config.sockets.control),
-      SocketPort.listen(config.sockets.bulk),
-    ])
-  : await Promise.all([DevicePort.open("svc0"), DevicePort.open("svc1")]);
+const [control, bulk] = share
+  ? [new InheritedPort(3), new InheritedPort(4)]
+  : config.sockets
+    ? await Promise.all([
+        SocketPort.listen(config.sockets.control),
+        SocketPort.listen(config.sockets.bulk),
+      ])
+    : await Promise.all([DevicePort.open("svc0"), DevicePort.open("svc1")]);
 if (!control || !bulk) throw new Error("this machine has no ports svc0 and svc1");
 for (const port of [control, bulk]) {
   const link = agent.join(port, port === control);

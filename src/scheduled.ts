@@ -1,9 +1,13 @@
 import { reapDiscarded } from "../control-plane/discarded.ts";
 import { reapVolumes } from "../control-plane/volumes.ts";
+import { letGoOfAll } from "./leaving.ts";
 
-/** The cron job (wrangler.toml, triggers): deletes stored objects that nothing names any more. */
+/** The cron job (wrangler.toml, triggers): deletes what nothing names any more, objects and snapshots. */
 export async function runScheduled(_event: ScheduledController, env: Env): Promise<void> {
-  const reaped = await reapDiscarded(env.DB, env.OBJECTS, Date.now());
-  const volumes = await reapVolumes(env.DB, env.OBJECTS, Date.now());
-  console.log(JSON.stringify({ level: "info", event: "reaped", objects: reaped, volumes }));
+  const now = Date.now();
+  const objects = await reapDiscarded(env.DB, env.OBJECTS, now);
+  const volumes = await reapVolumes(env.DB, env.OBJECTS, now);
+  const snapshots = await letGoOfAll(env, now);
+  const reaped = { objects, volumes, snapshots };
+  console.log(JSON.stringify({ level: "info", event: "reaped", ...reaped }));
 }

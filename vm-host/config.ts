@@ -29,6 +29,7 @@ const Environment = z.object({
   SVC_MAX_VM: z.preprocess(unset, count.min(1).default(MOST_VMS)),
   SVC_VM_MEMORY_MB: z.preprocess(unset, count.default(Math.floor(totalmem() / MIB))),
   SVC_TEMPLATE_DISK_MB: z.preprocess(unset, count.default(6 * 1024)),
+  SVC_LAYER_DISK_MB: z.preprocess(unset, count.default(4 * 1024)),
   SVC_AGENT_DIR: z.preprocess(
     unset,
     z.string().default(fileURLToPath(new URL("../dist/guest-agent", import.meta.url))),
@@ -82,6 +83,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       slots: env.SVC_MAX_VM,
     },
     templateBytes: env.SVC_TEMPLATE_DISK_MB * MIB,
+    layerBytes: env.SVC_LAYER_DISK_MB * MIB,
     agentDir: env.SVC_AGENT_DIR,
     mayBuild: env.SVC_BUILD_IMAGES === "1",
     egressAllow: env.SVC_EGRESS_ALLOW,

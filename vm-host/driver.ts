@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Image } from "./images/store.ts";
 import type { Layer } from "./images/layer.ts";
 import type { MountedVolume } from "./volumes/mounted.ts";
@@ -91,7 +91,7 @@ export interface Machine {
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
-  openStream(port: GuestPort): Socket;
+  openStream(port: GuestPort): Duplex;
   /** Freezes its processors. */
   stop(): Promise<void>;
   cont(): Promise<void>;
@@ -103,6 +103,8 @@ export interface Machine {
   plug(volume: MountedVolume): Promise<void>;
   /** Takes it out; the guest has let go of it before. */
   unplug(slot: number): Promise<void>;
+  /** Lets all others of the host go first. */
+  yield(): Promise<void>;
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
@@ -115,7 +117,7 @@ export interface Machine {
 }
 
 /** What only some drivers can. What is absent is refused as a missing capability. */
-export type Capability = "snapshots" | "volumes.mount" | "desktop" | "shared";
+export type Capability = "snapshots" | "volumes.mount" | "desktop" | "isolation.shared";
 
 /** Makes machines. QEMU is the one there is. */
 export interface VmDriver {

@@ -20,13 +20,13 @@ export async function qemuVersion(): Promise<string | null> {
   return /version (\d[\d.]*)/.exec(text)?.[1] ?? null;
 }
 
-/** What machines can here. An image of a volume is made by mke2fs. */
+/** What machines can here and not everywhere. An image of a volume is made by mke2fs. */
 async function capabilities(): Promise<Capability[]> {
   const isThere = await runProgram("mke2fs", ["-V"]).then(
     () => true,
     () => false,
   );
-  return isThere ? ["snapshots", "volumes.mount"] : ["snapshots"];
+  return isThere ? ["volumes.mount"] : [];
 }
 
 export interface RoomOptions {

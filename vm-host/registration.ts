@@ -28,6 +28,8 @@ export interface Parts {
   warm: number;
   url: string;
   freeDiskGb: number;
+  /** Templates of customers. */
+  templates: string[];
   /** Snapshots in the object store of which the gateway has not heard. */
   durableSnapshots: string[];
 }
@@ -35,7 +37,7 @@ export interface Parts {
 /** What the host says of itself at this moment, with the next seq. */
 export function snapshotOf(parts: Parts): VmHeartbeat {
   const { config, ground, vms, capacity, images, driver, warm, url, freeDiskGb } = parts;
-  const { durableSnapshots } = parts;
+  const { durableSnapshots, templates } = parts;
   const hint = images.hint;
   return {
     type: "vm",
@@ -55,6 +57,7 @@ export function snapshotOf(parts: Parts): VmHeartbeat {
     ...(hint !== null && { hint }),
     ...(vms.isDraining && { draining: true }),
     vms: vms.reports(),
+    ...(templates.length > 0 && { templates: templates.slice(-1000) }),
     ...(durableSnapshots.length > 0 && { durableSnapshots }),
   };
 }

@@ -7,6 +7,8 @@ import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
+import { type Acts, openActs } from "./acts.ts";
+import { buildMeans } from "./builds/means.ts";
 import { Images } from "./images.ts";
 import { type Ground as ImageGround, ImageKeeper } from "./images/keeper.ts";
 import { CacheSweep } from "./images/sweep.ts";
@@ -20,11 +22,10 @@ import { type Ground, freeDisk, snapshotOf, weaknessesOf } from "./registration.
 import { createFront } from "./server/front.ts";
 import { DurableNews } from "./snapshots/news.ts";
 import { type RecordRoom, openRecordRoom } from "./snapshots/room.ts";
-import { VmStates } from "./snapshots/states.ts";
 import { Store } from "./snapshots/store.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
-import { Vms } from "./vms.ts";
+import type { Vms } from "./vms.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const DISK_CHECK_MS = 5_000;
@@ -59,7 +60,7 @@ export class VmService {
   readonly #capacity: Capacity;
   readonly #keeper: ImageKeeper;
   readonly #images: Images;
-  readonly #states: VmStates;
+  readonly #acts: Acts;
   readonly #sweep: CacheSweep;
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
@@ -76,15 +77,14 @@ export class VmService {
     this.#foundation = foundation;
     const { hostToken, gatewayUrl, hostId } = config;
     const onChange = (): void => this.#heartbeats.touch();
-    this.#capacity = new Capacity(config.room);
+    const capacity = new Capacity(config.room);
+    this.#capacity = capacity;
     const { hasEgress } = foundation.ground;
     const { store, volumes } = foundation;
-    const common = { capacity: this.#capacity, volumes, log, hasEgress, onChange };
-    const vms = new Vms(common);
-    this.vms = vms;
     this.#news = new DurableNews(store);
-    this.#states = new VmStates({ ...common, vms, store });
-    vms.know(this.#states);
+    const acts = openActs({ capacity, store, volumes, hasEgress, log, onChange });
+    this.#acts = acts;
+    this.vms = acts.vms;
     this.#keeper = new ImageKeeper({
       ...config,
       recipe: BASE,
@@ -95,8 +95,7 @@ export class VmService {
     this.#sweep = new CacheSweep(config.cacheDir, log);
     this.#images = new Images({ [BASE.name]: this.#keeper });
     this.#images.hint = foundation.ground.qemu === null ? NO_QEMU : null;
-    const states = this.#states;
-    this.#front = createFront({ vms, states, images: this.#images, hostToken, log });
+    this.#front = createFront({ ...acts, images: this.#images, hostToken, log });
     this.#heartbeats = new Heartbeats({
       gatewayUrl,
       hostId,
@@ -122,7 +121,7 @@ export class VmService {
     const foundation = { run, confinement, cgroups, egress, ground, store, volumes };
     const service = new VmService(config, log, foundation);
     volumes.start(
-      (id) => service.#states.has(id),
+      (id) => service.#acts.states.has(id),
       () => service.vms.all,
     );
     await service.#listen();
@@ -151,10 +150,11 @@ export class VmService {
     this.#keeper.close();
     this.#sweep.close();
     this.vms.isDraining = true;
-    await this.#states.pauseAll(PAUSE_ALL_MS);
+    await this.#acts.states.pauseAll(PAUSE_ALL_MS);
     this.#foundation.volumes.close();
     await this.#records?.close();
     await this.#driver?.close();
+    await this.#acts.builds.close();
     await this.vms.close();
     await this.#shelf?.close();
     await this.#heartbeats.stop();
@@ -189,20 +189,36 @@ export class VmService {
       driver,
       templates,
       store: this.#foundation.store,
-      states: this.#states,
+      states: this.#acts.states,
       capacity: this.#capacity,
       log: this.#log,
       onDurable: onChange,
     });
+    const records = this.#records;
+    const { store, ground: machine } = this.#foundation;
+    const { hasEgress } = machine;
+    const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
+    this.#acts.builds.open(
+      buildMeans({
+        ...common,
+        ...records,
+        driver,
+        maker,
+        templates,
+        store,
+        hasEgress,
+        log: this.#log,
+      }),
+    );
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;
     void this.#sweep.start(ground);
     this.#log.info({ accelerator: driver.accelerator }, "machines can be made");
     if (this.#config.warm === 0) return;
-    const common = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
-    this.#shelf.stock(common);
-    maker.prepare(common);
+    const usual = { ...ground, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+    this.#shelf.stock(usual);
+    maker.prepare(usual);
   }
 
   async #listen(): Promise<void> {
@@ -232,6 +248,7 @@ export class VmService {
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,
+      templates: this.#acts.builds.held,
       durableSnapshots: this.#news.next,
     });
   }

@@ -79,7 +79,13 @@ export class Vm {
       this.#cpuPct(),
       this.guest.metrics(),
     ]);
-    this.#metrics = { cpuPct, memBytes, memTotalBytes, diskBytes, contextScoped: false };
+    this.#metrics = {
+      cpuPct,
+      memBytes,
+      memTotalBytes,
+      diskBytes,
+      contextScoped: this.placed.isolation === "shared",
+    };
     return this.#metrics;
   }
 

@@ -109,17 +109,22 @@ export class Vms {
   /** Makes a machine for a sandbox. A repeat gets what the first got. */
   async place(id: string, ask: PlaceVm, base: Omit<MachineSpec, "cpu" | "memMb">): Promise<Placed> {
     const spec = { ...base, cpu: ask.cpu, memMb: memoryClass(ask.memMb) };
-    return this.placeAs(id, ask, { spec, make: () => this.#make(spec) });
+    return this.placeAs(id, ask, { spec, make: () => this.make(spec) });
   }
 
-  async placeAs(id: string, ask: PlaceVm, recipe: Recipe): Promise<Placed> {
+  placeAs(id: string, ask: PlaceVm, recipe: Recipe): Promise<Placed> {
+    return this.placeBy(id, () => this.#place(id, ask, recipe));
+  }
+
+  /** Places by other means: `place` has added the machine when it says that it is placed. */
+  async placeBy(id: string, place: () => Promise<Placed>): Promise<Placed> {
     const known = this.get(id);
     if (known) return { placed: this.#stamp(known) };
     const under = this.#placing.get(id);
     if (under) return under;
     if (this.isDraining) return refuse(503, "NoCapacity", "This host takes no new machines.");
     if (this.#asleep?.has(id)) return refuse(409, "NotRunning", "This machine is paused.");
-    const placing = this.#place(id, ask, recipe);
+    const placing = place();
     this.#placing.set(id, placing);
     return placing.finally(() => this.#placing.delete(id));
   }
@@ -198,21 +203,15 @@ export class Vms {
       const made = await recipe.make();
       void made.machine.exited.then(() => room());
       const vm = await this.#own(id, ask, recipe, made, startedAt);
-      if (this.#cancelled.delete(id)) {
-        await this.end(id);
-        return refuse(503, "NoCapacity", "It was released while it was being made.");
-      }
-      return { placed: this.#stamp(vm) };
+      return await this.placed(vm);
     } catch (error) {
       room();
-      this.#cancelled.delete(id);
-      if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
-      this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
-      return refuse(503, "NoCapacity", "The machine could not be made.");
+      return this.unmade(id, error);
     }
   }
 
-  async #make(spec: MachineSpec): Promise<Made> {
+  /** A machine like this that nobody owns yet. */
+  async make(spec: MachineSpec): Promise<Made> {
     if (!this.#source) throw new Error("no machines can be made yet");
     const { shelf, maker } = this.#source;
     const warm = shelf.take(spec);
@@ -258,6 +257,21 @@ export class Vms {
     this.#options.onChange();
   }
 
+  /** The answer to a placement that succeeded; one that was ended meanwhile is ended now. */
+  async placed(vm: Vm): Promise<Placed> {
+    if (!this.#cancelled.delete(vm.id)) return { placed: this.#stamp(vm) };
+    await this.end(vm.id);
+    return refuse(503, "NoCapacity", "It was released while it was being made.");
+  }
+
+  /** The answer to a placement that failed. */
+  unmade(id: string, error: unknown): Placed {
+    this.#cancelled.delete(id);
+    if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
+    this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
+    return refuse(503, "NoCapacity", "The machine could not be made.");
+  }
+
   #stamp(vm: Vm): VmPlaced {
     return { ...vm.placed, ...this.stamp() };
   }
@@ -269,7 +283,10 @@ export class Vms {
 }
 
 /** Lets disk and file system grow to what is asked for; an image's own size is the least. */
-async function grownDisk({ machine, guest }: Made, askedGb: number): Promise<number> {
+export async function grownDisk(
+  { machine, guest }: Pick<Made, "machine" | "guest">,
+  askedGb: number,
+): Promise<number> {
   const { sizeGb } = machine.spec.image;
   const diskGb = Math.min(VM_SIZES.diskGb.most, Math.max(askedGb, sizeGb));
   if (diskGb === sizeGb) return diskGb;

@@ -119,7 +119,7 @@ export class Killer {
 
   async #poolUrl(): Promise<string> {
     const hosts = await this.#operator.hosts().catch(() => []);
-    return hosts[0]?.url ?? "";
+    return hosts.find(({ type }) => type === "pool")?.url ?? "";
   }
 
   async #idle(): Promise<number> {

@@ -16,12 +16,14 @@ export const HostRecord = z.object({
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
   /** VM hosts. */
   accel: VmHeartbeat.shape.accel,
+  platform: VmHeartbeat.shape.platform,
   capabilities: z.array(z.string()).exactOptional(),
   egress: z.string().exactOptional(),
   weaknesses: z.array(z.string()).exactOptional(),
   warm: z.number().exactOptional(),
   free: VmHeartbeat.shape.free.exactOptional(),
   images: z.array(ImageReport).exactOptional(),
+  templates: VmHeartbeat.shape.templates,
   /** Why it can serve nothing at all. */
   hint: z.string().exactOptional(),
   /** Milliseconds since the epoch. */

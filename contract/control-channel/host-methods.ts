@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { Identity, IdentityDone } from "./identity.ts";
+import { SHARE_METHODS } from "./share-methods.ts";
 import { EXEC_OUTPUT_BYTES, Exit, METHODS } from "./methods.ts";
 import { VOLUME_METHODS } from "./volume-methods.ts";
 
@@ -20,6 +21,7 @@ export type GuestMetrics = z.infer<typeof GuestMetrics>;
 export const HOST_METHODS = {
   ...METHODS,
   ...VOLUME_METHODS,
+  ...SHARE_METHODS,
   /** Before everything else in each life; every other request waits for it. */
   "identity.set": { params: Identity, result: IdentityDone },
   /** One-shot exec: up to 8 MiB of stdout on channel 1 and of stderr on channel 2, then `truncated`. No stdin. */

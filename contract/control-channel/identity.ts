@@ -22,6 +22,9 @@ export const Identity = z.object({
   nameServers: z.array(z.union([z.ipv4(), z.ipv6()])).max(3),
   /** The session's environment, for every command. */
   envs: z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)),
+  /** Where commands run and as whom, unless they say otherwise: of a machine made of a custom template. */
+  cwd: z.string().startsWith("/").max(4096).exactOptional(),
+  user: z.string().max(32).exactOptional(),
   /** It was saved and goes on: nobody is on the other side of its TCP connections any more, or only of the machine it was. */
   dropConnections: z.literal(true).exactOptional(),
   /** Begins the next life of the ports. Secret; kept with every snapshot of this life. */

@@ -83,6 +83,16 @@ export const SnapshotPlatform = z.object({
 });
 export type SnapshotPlatform = z.infer<typeof SnapshotPlatform>;
 
+/** What a host lets machines run on: a record of another platform cannot go on there. */
+export const HostPlatform = SnapshotPlatform.pick({
+  driver: true,
+  accelerator: true,
+  qemu: true,
+  machine: true,
+  cpu: true,
+});
+export type HostPlatform = z.infer<typeof HostPlatform>;
+
 /** 201 of POST /vms/:id/snapshot. */
 export const SnapshotTaken = z.object({
   snapshotId: SnapshotId,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
 import { VolumeMount } from "./volumes.ts";
-import { SnapshotId, Stored } from "./vm-states.ts";
+import { HostPlatform, SnapshotId, Stored } from "./vm-states.ts";
 
 const count = z.int().nonnegative();
 const text = z.string().max(500);
@@ -111,6 +111,8 @@ export const VmHeartbeat = z.object({
   accel: z
     .object({ name: z.enum(["kvm", "hvf", "tcg"]), reason: text, bootMs: count })
     .exactOptional(),
+  /** What records can go on here. Absent before the trial. */
+  platform: HostPlatform.exactOptional(),
   /** What only some hosts can: absent is refused. */
   capabilities: z.array(text).max(50),
   /** A user of its own per machine, or the host's own user. */
@@ -129,6 +131,8 @@ export const VmHeartbeat = z.object({
   hint: text.exactOptional(),
   draining: z.boolean().exactOptional(),
   vms: z.array(VmReport).max(1000),
+  /** Templates of customers that it has. */
+  templates: z.array(z.string().max(100)).max(1000).exactOptional(),
   /** Snapshots that have reached the object store, each until a heartbeat with it was answered. */
   durableSnapshots: z.array(SnapshotId).max(200).exactOptional(),
 });

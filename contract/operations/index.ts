@@ -1,4 +1,5 @@
 import { ADMIN } from "./admin.ts";
+import { DESKTOPS } from "./desktops.ts";
 import { FILES } from "./files.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
@@ -8,6 +9,8 @@ import { PROFILES } from "./profiles.ts";
 import { PROXY } from "./proxy.ts";
 import { SANDBOXES } from "./sandboxes.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SNAPSHOTS } from "./snapshots.ts";
+import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
 import { VOLUMES } from "./volumes.ts";
 
@@ -17,8 +20,11 @@ export const OPERATIONS = {
   ...SESSIONS,
   ...SANDBOXES,
   ...VOLUMES,
+  ...SNAPSHOTS,
+  ...DESKTOPS,
   ...FILES,
   ...PORTS,
+  ...TEMPLATES,
   ...PROFILES,
   ...OBJECTS,
   ...PROXY,

@@ -9,7 +9,8 @@ const size = ({ least, most }: { least: number; most: number }) =>
   z.int().min(least).max(most).nullish();
 
 const label = z.string().max(1024);
-const Labels = z.record(label, label);
+/** Opaque labels: at most 1024 characters a key and a value (document 2). */
+export const Labels = z.record(label, label);
 
 // A volume of any name may be asked for: what is not the org's is unknown.
 const Mount = z.object({ volumeId: z.string().min(1), path: MountPath });

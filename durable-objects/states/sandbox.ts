@@ -1,84 +1,18 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { OnTimeout } from "@svc/contract/vm/lifecycle.ts";
 import type { GoneReason } from "@svc/contract/vm/sandbox.ts";
-import {
-  type Bill,
-  closeSpan,
-  dropWritten,
-  isBilling,
-  NO_BILL,
-  openSpan,
-  type Span,
-} from "./spans.ts";
-
-export interface Starting {
-  status: "starting";
-  giveUpAt: number;
-  bill: Bill;
-}
-export interface Running {
-  status: "running";
-  /** The rolling idle window: it ends at `expiresAt` unless something happens before. */
-  idleMs: number;
-  expiresAt: number;
-  onTimeout: OnTimeout;
-  /** When its host was last heard, while that is away; null while it is registered. */
-  awaySince: number | null;
-  bill: Bill;
-}
-/** Saved with RAM and disk on its host; it holds no place and costs nothing. */
-export interface Paused {
-  status: "paused";
-  idleMs: number;
-  /** When its idle window ended, or would have. */
-  expiresAt: number;
-  onTimeout: OnTimeout;
-  bill: Bill;
-}
-/** It is over; its host has not confirmed yet that the machine is gone. */
-export interface Releasing {
-  status: "releasing";
-  reason: GoneReason;
-  endedAt: number;
-  expiresAt: number;
-  bill: Bill;
-}
-export interface Gone {
-  status: "gone";
-  reason: GoneReason;
-  endedAt: number;
-  expiresAt: number;
-  bill: Bill;
-}
-/** The create did not succeed: the sandbox never was. */
-export interface Failed {
-  status: "failed";
-  bill: Bill;
-}
-export type SandboxState = Starting | Running | Paused | Releasing | Gone | Failed;
-
-export type SandboxEvent =
-  | { type: "placed"; idleMs: number; onTimeout: OnTimeout }
-  | { type: "createFailed" }
-  /** Something used it at `at`, which may be a while ago: the host tells of it with its heartbeats. */
-  | { type: "activity"; at: number }
-  | { type: "idleSet"; idleMs: number }
-  | { type: "delete" }
-  /** The host has saved it, at `at`. */
-  | { type: "paused"; at: number }
-  | { type: "resumed" }
-  /** The host has ended the machine. */
-  | { type: "hostFreed" }
-  /** The machine ended by itself. */
-  | { type: "hostEnded" }
-  | { type: "hostAway"; seenAt: number }
-  | { type: "hostBack" }
-  | { type: "hostLost"; seenAt: number }
-  | { type: "billed"; spans: readonly Span[] }
-  | { type: "tick" };
-
-/** The times at which something happens by itself. Names are for logs and tests. */
-export type SandboxTimers = Partial<Record<"giveUp" | "window" | "idle" | "forced", number>>;
+import { awake, restTimers, saved, stored, woken } from "./sandbox-rest.ts";
+import type {
+  Gone,
+  Paused,
+  Releasing,
+  Running,
+  SandboxEvent,
+  SandboxState,
+  SandboxTimers,
+  Starting,
+} from "./sandbox-state.ts";
+import { closeSpan, dropWritten, isBilling, NO_BILL, openSpan, type Span } from "./spans.ts";
 
 /**
  * How long a machine is kept beyond its idle window. One that should be paused on a host that cannot runs
@@ -91,8 +25,10 @@ export function timers(state: SandboxState): SandboxTimers {
     case "starting":
       return { giveUp: state.giveUpAt };
     case "running": {
-      const idle = state.expiresAt + KEPT_MS[state.onTimeout];
-      return isBilling(state.bill) ? { window: state.expiresAt, idle } : { idle };
+      const { expiresAt, idleMs, awaySince, onTimeout, bill } = state;
+      const rest = restTimers(state, { lastUsedAt: expiresAt - idleMs, awaySince });
+      const idle = expiresAt + KEPT_MS[onTimeout];
+      return { ...rest, ...(isBilling(bill) && { window: expiresAt }), idle };
     }
     case "releasing":
       return { forced: state.endedAt + LIMITS.backgroundReleaseMs };
@@ -105,7 +41,11 @@ export function timers(state: SandboxState): SandboxTimers {
 
 /** THE transition table of a sandbox: what an event makes of it at a time. `gone` and `failed` are final. */
 export function step(state: SandboxState, event: SandboxEvent, now: number): SandboxState {
-  const current = runTimers(state, now);
+  // News may come late, and be of a time after which something was due.
+  return runTimers(after(runTimers(state, now), event, now), now);
+}
+
+function after(current: SandboxState, event: SandboxEvent, now: number): SandboxState {
   if (event.type === "billed") return billed(current, event.spans);
   switch (current.status) {
     case "starting":
@@ -127,19 +67,16 @@ function runTimers(state: SandboxState, now: number): SandboxState {
   const due = Object.entries(timers(state))
     .filter(([, at]) => at <= now)
     .toSorted(([, left], [, right]) => left - right)[0];
-  return due ? runTimers(rung(state, due[1]), now) : state;
+  return due ? runTimers(rung(state, due[0], due[1]), now) : state;
 }
 
-/** What the earliest timer of a state does, at its own time. */
-function rung(state: SandboxState, at: number): SandboxState {
+/** What a timer of a state does, at its own time. */
+function rung(state: SandboxState, name: string, at: number): SandboxState {
   switch (state.status) {
     case "starting":
       return { status: "failed", bill: state.bill };
-    case "running": {
-      // Nothing is billed beyond the idle window, whatever becomes of the machine.
-      const stopped = { ...state, bill: closeSpan(state.bill, state.expiresAt) };
-      return at < state.expiresAt + KEPT_MS[state.onTimeout] ? stopped : over(stopped, "idle", at);
-    }
+    case "running":
+      return rungRunning(state, name, at);
     case "releasing":
       return gone(state, at);
     case "paused":
@@ -149,19 +86,30 @@ function rung(state: SandboxState, at: number): SandboxState {
   }
 }
 
+function rungRunning(state: Running, name: string, at: number): SandboxState {
+  // Nothing is billed beyond the idle window, whatever becomes of the machine.
+  const stopped = { ...state, bill: closeSpan(state.bill, state.expiresAt) };
+  switch (name) {
+    case "park":
+      return { ...state, parkedAt: at };
+    case "hibernate":
+      return { ...state, isToSleep: true };
+    case "checkpoint":
+      return { ...state, isToSave: true };
+    case "lost":
+      return asleep(state, at, true);
+    case "window":
+      return stopped;
+    default:
+      return over(stopped, "idle", at);
+  }
+}
+
 function fromStarting(state: Starting, event: SandboxEvent, now: number): SandboxState {
   switch (event.type) {
     case "placed": {
-      const { idleMs, onTimeout } = event;
-      const bill = openSpan(NO_BILL, now);
-      return {
-        status: "running",
-        idleMs,
-        expiresAt: now + idleMs,
-        onTimeout,
-        awaySince: null,
-        bill,
-      };
+      const { idleMs, onTimeout, habits } = event;
+      return runningSince(now, { idleMs, onTimeout, habits, bill: NO_BILL });
     }
     case "createFailed":
       return { status: "failed", bill: state.bill };
@@ -173,6 +121,9 @@ function fromStarting(state: Starting, event: SandboxEvent, now: number): Sandbo
     case "idleSet":
     case "paused":
     case "resumed":
+    case "reverted":
+    case "checkpointed":
+    case "stored":
     case "hostFreed":
     case "hostEnded":
     case "hostAway":
@@ -195,16 +146,20 @@ function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxS
     case "hostEnded":
       return gone(over(state, "machine_died", now), now);
     case "hostLost":
+      if (state.checkpoint?.isDurable) return asleep(state, event.seenAt, true);
       return gone(over({ ...state, awaySince: event.seenAt }, "host_lost", now), now);
     case "hostAway": {
       const awaySince = state.awaySince ?? event.seenAt;
       return { ...state, awaySince, bill: closeSpan(state.bill, awaySince) };
     }
-    case "paused": {
-      const { idleMs, expiresAt, onTimeout, awaySince } = state;
-      const bill = closeSpan(state.bill, Math.min(event.at, awaySince ?? event.at));
-      return { status: "paused", idleMs, expiresAt, onTimeout, bill };
-    }
+    case "reverted":
+      return used({ ...state, ...awake(state.habits, now) }, now, now);
+    case "paused":
+      return asleep(state, event.at, event.isDurable);
+    case "checkpointed":
+      return saved(state, Math.min(event.at, now), event.isDurable);
+    case "stored":
+      return stored(state);
     case "hostBack":
       return state.awaySince === null ? state : billing({ ...state, awaySince: null }, now);
     case "placed":
@@ -220,20 +175,22 @@ function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxS
 function fromPaused(state: Paused, event: SandboxEvent, now: number): SandboxState {
   switch (event.type) {
     case "resumed": {
-      const { idleMs, onTimeout } = state;
-      const bill = openSpan(state.bill, now);
-      const expiresAt = now + idleMs;
-      return { status: "running", idleMs, expiresAt, onTimeout, awaySince: null, bill };
+      const { idleMs, onTimeout, habits, bill } = state;
+      return runningSince(now, { idleMs, onTimeout, habits, bill });
     }
+    case "stored":
+      return state.isDurable ? state : { ...state, isDurable: true };
     case "idleSet":
       return { ...state, idleMs: event.idleMs, expiresAt: now + event.idleMs };
     case "delete":
       return over(state, "deleted", now);
     case "hostLost":
-      return gone(over(state, "host_lost", now), now);
+      return state.isDurable ? state : gone(over(state, "host_lost", now), now);
     case "placed":
     case "createFailed":
     case "activity":
+    case "checkpointed":
+    case "reverted":
     case "paused":
     case "hostFreed":
     case "hostEnded":
@@ -250,10 +207,26 @@ function fromReleasing(state: Releasing, event: SandboxEvent): SandboxState {
   return isFreed ? gone(state, state.endedAt) : state;
 }
 
+/** It begins to run at `now`, and to cost. */
+function runningSince(
+  now: number,
+  { idleMs, onTimeout, habits, bill }: Pick<Running, "idleMs" | "onTimeout" | "habits" | "bill">,
+): Running {
+  const facts = { idleMs, expiresAt: now + idleMs, onTimeout, awaySince: null };
+  return { status: "running", ...facts, ...awake(habits, now), bill: openSpan(bill, now) };
+}
+
+/** It does not run any more, and can be resumed. */
+function asleep(state: Running, at: number, isDurable: boolean): Paused {
+  const { idleMs, expiresAt, onTimeout, habits, awaySince } = state;
+  const bill = closeSpan(state.bill, Math.min(at, awaySince ?? at));
+  return { status: "paused", idleMs, expiresAt, onTimeout, habits, isDurable, bill };
+}
+
 /** The idle window begins anew. What is older than the last activity says nothing. */
 function used(state: Running, at: number, now: number): Running {
   const expiresAt = Math.max(state.expiresAt, at + state.idleMs);
-  return expiresAt === state.expiresAt ? state : billing({ ...state, expiresAt }, now);
+  return expiresAt === state.expiresAt ? state : billing(woken({ ...state, expiresAt }, now), now);
 }
 
 /** Opens a span when there is something to bill: the host is there, and the idle window runs. */

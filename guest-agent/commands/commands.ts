@@ -7,6 +7,7 @@ import { commandEnv } from "./environment.ts";
 import { OutputLog } from "./output-log.ts";
 import { Process, type ProcessHost, type What } from "./process.ts";
 import { type Unstartable, explain } from "./resolve.ts";
+import { type Defaults, commandAs, userOf } from "./user.ts";
 
 /** Processes kept by name at once, running or not. */
 const HANDLES_MAX = 128;
@@ -38,10 +39,17 @@ export class Commands {
   readonly #host: ProcessHost;
   readonly #home: string;
   readonly #session: () => Readonly<Record<string, string>>;
+  readonly #defaults: () => Defaults;
   readonly #running = new Set<Process>();
 
-  constructor(host: ProcessHost, home: string, session: () => Readonly<Record<string, string>>) {
+  constructor(
+    host: ProcessHost,
+    home: string,
+    session: () => Readonly<Record<string, string>>,
+    defaults: () => Defaults = () => ({}),
+  ) {
     this.#host = host;
+    this.#defaults = defaults;
     this.#home = home;
     this.#session = session;
   }
@@ -53,9 +61,16 @@ export class Commands {
 
   /** Starts a command. Never rejects for what the command is: that is how it ends. */
   async run(command: Command, stdin: What["stdin"], id = newId("proc")): Promise<Running> {
-    const cwd = resolve(this.#home, command.cwd ?? "");
-    const env = commandEnv(this.#home, this.#session(), command.env);
-    const { cmd, args = [] } = command;
+    const cwd = this.#folderOf(command);
+    const { user: name } = this.#defaults();
+    const user = name === undefined ? null : await userOf(name);
+    if (name !== undefined && !user) return unstarted(noUser(name));
+    const own = user
+      ? { USER: user.name, LOGNAME: user.name, ...this.#session() }
+      : this.#session();
+    const env = commandEnv(user?.home ?? this.#home, own, command.env);
+    const { cmd: asked, args: rest = [] } = command;
+    const [cmd, args] = user ? commandAs(user, asked, rest) : [asked, rest];
     try {
       // The child looks the program up: what is found costs nothing here.
       const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin };
@@ -74,14 +89,14 @@ export class Commands {
     this.#makeRoom();
     const id = newId("proc");
     const running = await this.run(command, "pipe", id);
-    const { cmd, args = [], cwd = "" } = command;
+    const { cmd, args = [] } = command;
     const info = {
       id,
       pid: running.pid,
       ...(tag !== undefined && { tag }),
       cmd,
       args,
-      cwd: resolve(this.#home, cwd),
+      cwd: this.#folderOf(command),
       startedAt: new Date().toISOString(),
     };
     const handle: Handle = { ...running, info, exit: null };
@@ -101,6 +116,10 @@ export class Commands {
     for (const process of this.#running) process.signal("SIGKILL");
   }
 
+  #folderOf({ cwd = "" }: Command): string {
+    return resolve(this.#defaults().cwd ?? this.#home, cwd);
+  }
+
   #makeRoom(): void {
     for (const [id, { exit }] of this.handles) {
       if (this.handles.size < HANDLES_MAX) return;
@@ -110,6 +129,11 @@ export class Commands {
       throw refuse("Busy", `${HANDLES_MAX} processes are running already.`);
   }
 }
+
+const noUser = (name: string): Unstartable => ({
+  exitCode: 126,
+  message: `there is no user ${name}, whom this machine runs commands as`,
+});
 
 /** A name for a process or a terminal. */
 export function newId(kind: "proc" | "pty"): string {

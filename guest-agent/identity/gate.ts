@@ -3,11 +3,17 @@ import type { Identity } from "@svc/contract/control-channel/identity.ts";
 /** Who the machine is, once it has been told: nothing is answered before. */
 export class Gate {
   #identity: Identity | null = null;
+  #last: Identity | null = null;
   #opened = Promise.withResolvers<Identity>();
 
   /** The identity of this life; null while the host has not said it. */
   get identity(): Identity | null {
     return this.#identity;
+  }
+
+  /** The identity of this life or, until it is said, of the one before. */
+  get last(): Identity | null {
+    return this.#last;
   }
 
   /** A new life has begun: wait for its identity. */
@@ -19,6 +25,7 @@ export class Gate {
 
   open(identity: Identity): void {
     this.#identity = identity;
+    this.#last = identity;
     this.#opened.resolve(identity);
   }
 

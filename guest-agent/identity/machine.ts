@@ -1,46 +1,61 @@
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 
-/** Makes the machine be who the host says it is. No process is started on the way. */
+/** What takes an identity: a machine, or a share of one, which has clock, random pool and name from its machine. */
+export interface Bearer {
+  launcher: Launcher;
+  root: string;
+  isShare: boolean;
+}
+
+/**
+ * Makes the machine be who the host says it is. No process is started on the way. What the life before was told as well
+ * is left as it is: a machine that goes on keeps what was made of its names since.
+ */
 export async function assume(
   identity: Identity,
-  launcher: Launcher,
-  root: string,
+  before: Identity | null,
+  { launcher, root, isShare }: Bearer,
 ): Promise<IdentityDone> {
   const began = performance.now();
   const clockStepMs = identity.nowMs - Date.now();
-  // The clock first: the other steps take time, and `nowMs` grows old.
-  await launcher.setClock(identity.nowMs);
+  const isRenamed = !before || namesOf(before) !== namesOf(identity);
+  // The helper does them in this order. The clock first: the other steps take time, and `nowMs` grows old.
   await Promise.all([
-    launcher.addEntropy(identity.entropy),
-    nameMachine(identity, root),
+    !isShare && launcher.setClock(identity.nowMs),
+    !isShare && launcher.addEntropy(identity.entropy),
     identity.dropConnections && launcher.dropConnections(),
+    isRenamed && nameMachine(identity, { root, isShare }),
   ]);
   return { generation: identity.generation, tookMs: performance.now() - began, clockStepMs };
 }
 
-async function nameMachine(identity: Identity, root: string): Promise<void> {
-  const { hostname, machineId, nameServers } = identity;
+const namesOf = ({ hostname, machineId, nameServers }: Identity): string =>
+  JSON.stringify([hostname, machineId, nameServers]);
+
+// Nothing else runs meanwhile: handing each step to another thread takes longer than the step.
+async function nameMachine(
+  { hostname, machineId, nameServers }: Identity,
+  { root, isShare }: Pick<Bearer, "root" | "isShare">,
+): Promise<void> {
   const lines = nameServers.map((address) => `nameserver ${address}\n`).join("");
-  await Promise.all([
-    // Not a file to be replaced: the kernel reads it.
-    writeFile(join(root, "proc/sys/kernel/hostname"), hostname),
-    replace(join(root, "etc/hostname"), `${hostname}\n`),
-    replace(join(root, "etc/machine-id"), `${machineId}\n`),
-    replace(join(root, "etc/resolv.conf"), lines),
-    replace(
-      join(root, "etc/hosts"),
-      `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
-    ),
-  ]);
+  // Not a file to be replaced: the kernel reads it.
+  if (!isShare) writeFileSync(join(root, "proc/sys/kernel/hostname"), hostname);
+  replace(join(root, "etc/hostname"), `${hostname}\n`);
+  replace(join(root, "etc/machine-id"), `${machineId}\n`);
+  replace(join(root, "etc/resolv.conf"), lines);
+  replace(
+    join(root, "etc/hosts"),
+    `127.0.0.1 localhost ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`,
+  );
 }
 
 /** Writes a file in one step: nobody sees half of it. */
-export async function replace(path: string, text: string, mode = 0o644): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
+export function replace(path: string, text: string, mode = 0o644): void {
   const draft = `${path}.svc-new`;
-  await writeFile(draft, text, { mode });
-  await rename(draft, path);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(draft, text, { mode });
+  renameSync(draft, path);
 }

@@ -16,8 +16,8 @@ export class IdentityMemory {
     this.#file = join(root, PLACE);
   }
 
-  async keep(identity: Identity): Promise<void> {
-    await replace(this.#file, JSON.stringify(identity), 0o600);
+  keep(identity: Identity): void {
+    replace(this.#file, JSON.stringify(identity), 0o600);
   }
 
   /** Null where none was kept, or not whole. */

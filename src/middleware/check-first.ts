@@ -1,11 +1,17 @@
 import type { OperationName } from "@svc/contract/operations/index.ts";
 import type { MiddlewareHandler } from "hono";
 import type { AppContext, AppEnv } from "../context.ts";
+import { readDesktop } from "../routes/desktops/read-create.ts";
 import { readCreate } from "../routes/sandboxes/read-create.ts";
+import { readSnapshotWish } from "../routes/snapshots/create.ts";
+import { readTemplate } from "../routes/templates/read-create.ts";
 
 /** Operations whose body is judged before their Idempotency-Key (document 2: 400 comes first). */
 const CHECKS: Partial<Record<OperationName, (c: AppContext) => Promise<unknown>>> = {
   createSandbox: readCreate,
+  createSnapshot: readSnapshotWish,
+  createDesktop: readDesktop,
+  createTemplate: readTemplate,
 };
 
 /** Throws the 400 of an operation's body, if it is one whose body comes first. */

@@ -14,7 +14,7 @@ export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
     if (key === undefined || !op.idempotent) return next();
     checkKey(key);
     const object = c.env.IDEMPOTENCY.getByName(`${c.get("caller").orgId} ${key}`);
-    const fingerprint = await fingerprintOf(op, await c.req.text());
+    const fingerprint = await fingerprintOf(op, c.req.path, await c.req.text());
     const verdict = await reach(() => object.begin(fingerprint));
     if (verdict.type === "reused") throw reused();
     if (verdict.type === "replay") return replay(verdict.answer);
@@ -52,8 +52,8 @@ async function remembered(c: AppContext): Promise<RememberedAnswer | null> {
 }
 
 /** The same for the same route and body, whatever the order of the body's keys. */
-function fingerprintOf(op: Operation, text: string): Promise<string> {
-  return sha256(`${op.method} ${op.path} ${canonical(text)}`);
+function fingerprintOf(op: Operation, path: string, text: string): Promise<string> {
+  return sha256(`${op.method} ${path} ${canonical(text)}`);
 }
 
 function canonical(text: string): string {

@@ -41,21 +41,31 @@ function upgrade(open: Open): (c: AppContext) => Promise<Response> {
   };
 }
 
-/** The object says where the machine is; the socket itself passes the Worker alone. */
 async function control(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
+  return toMachine(c, id, sandbox, "control");
+}
+
+/** The bytes of RFB, both ways. */
+async function stream(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
+  const kind = await sandbox.kind();
+  if (kind === "desktop") return toMachine(c, id, sandbox, "stream");
+  return kind ? refuse(404, "A sandbox has no screen: only desktops do.") : noSandbox();
+}
+
+/** The object says where the machine is; the socket itself passes the Worker alone. */
+async function toMachine(
+  c: AppContext,
+  id: string,
+  sandbox: Sandbox,
+  what: "control" | "stream",
+): Promise<Response> {
   const place = await askAwake(c.env, id, async () => sandbox.locate());
   if (isRefusal(place)) {
     const { status } = ERRORS[place.refused.code];
     return new Response(`${place.refused.message}\n`, { status });
   }
   const bearer = await hostBearer(c.env, { org: place.org, id });
-  return relay(c.req.raw, hostUrl(place.url, "vms", id, "control"), bearer, "sandbox's machine");
-}
-
-async function stream(_c: AppContext, _id: string, sandbox: Sandbox): Promise<Response> {
-  const kind = await sandbox.kind();
-  if (kind === "desktop") return refuse(502, "No host serves the screens of desktops yet.");
-  return kind ? refuse(404, "A sandbox has no screen: only desktops do.") : noSandbox();
+  return relay(c.req.raw, hostUrl(place.url, "vms", id, what), bearer, "sandbox's machine");
 }
 
 const noSandbox = (): Response => refuse(404, "There is no such sandbox.");

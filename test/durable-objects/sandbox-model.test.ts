@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
+import { step, timers } from "../../durable-objects/states/sandbox.ts";
+import type { SandboxEvent, SandboxState } from "../../durable-objects/states/sandbox-state.ts";
 import {
-  type SandboxEvent,
-  type SandboxState,
-  step,
-  timers,
-} from "../../durable-objects/states/sandbox.ts";
+  parkedSince,
+  wantsCheckpoint,
+  wantsPause,
+} from "../../durable-objects/states/sandbox-duties.ts";
 import { NO_BILL, type Span } from "../../durable-objects/states/spans.ts";
 import { seededRandom } from "../support/worker-random.ts";
 import { SandboxModel } from "../support/worker-sandbox-model.ts";
@@ -22,6 +23,11 @@ function anyEvent(random: Random, now: number): SandboxEvent {
       type: "placed",
       idleMs: pick(random, [5000, 60_000, 7_200_000]),
       onTimeout: pick(random, ["kill", "pause"]),
+      habits: {
+        parkAfterMs: pick(random, [null, 2000, 5000]),
+        hibernateAfterParkedMs: pick(random, [null, 2000, 40_000]),
+        checkpointEveryMs: pick(random, [null, 60_000]),
+      },
     }),
     () => ({ type: "activity", at: now + pick(random, [0, -3000, -100_000, 50_000]) }),
     () => ({ type: "activity", at: now }),
@@ -30,7 +36,14 @@ function anyEvent(random: Random, now: number): SandboxEvent {
     () => ({ type: "hostBack" }),
     () => ({ type: "hostBack" }),
     () => ({ type: "hostFreed" }),
-    () => ({ type: "paused", at: now - pick(random, [0, 4000]) }),
+    () => ({ type: "paused", at: now - pick(random, [0, 4000]), isDurable: random() < 0.5 }),
+    () => ({
+      type: "checkpointed",
+      at: now - pick(random, [0, 90_000]),
+      isDurable: random() < 0.3,
+    }),
+    () => rarely({ type: "stored" }),
+    () => rarely({ type: "reverted", at: now }),
     () => ({ type: "resumed" }),
     () => ({ type: "tick" }),
     () => rarely({ type: "createFailed" }),
@@ -42,6 +55,13 @@ function anyEvent(random: Random, now: number): SandboxEvent {
 
 const statusOf = (state: SandboxState): string =>
   "reason" in state ? `${state.status} ${state.reason}` : state.status;
+
+/** What the state asks of the machine now. */
+const askedOf = (state: SandboxState): string[] => [
+  ...(wantsPause(state) ? ["pause"] : []),
+  ...(parkedSince(state) === null ? [] : ["park"]),
+  ...(wantsCheckpoint(state) ? ["checkpoint"] : []),
+];
 
 test("5,000 random lives go as the reference model says, and are billed as it says", () => {
   const reached = new Set<string>();
@@ -59,12 +79,13 @@ test("5,000 random lives go as the reference model says, and are billed as it sa
       const open = state.bill.spans.filter(({ endedAt }) => endedAt === null);
       for (const span of state.bill.spans) written.set(span.n, span);
       const bill = [...written.values()].map(({ startedAt: from, endedAt: to }) => ({ from, to }));
-      const seen = { status: statusOf(state), bill };
-      const told = { status: model.status, bill: model.bill };
+      const seen = { status: statusOf(state), bill, asked: askedOf(state) };
+      const told = { status: model.status, bill: model.bill, asked: model.asked };
       expect(seen, `seed ${seed}, event ${n} ${JSON.stringify(event)}`).toEqual(told);
       for (const time of Object.values(timers(state))) expect(time).toBeGreaterThan(now);
       expect(open.length).toBeLessThanOrEqual(state.status === "running" ? 1 : 0);
       reached.add(model.status);
+      for (const act of model.asked) reached.add(`to ${act}`);
       // Written now and then, as the database is up or down.
       const { spans } = state.bill;
       if (random() < 0.5) state = step(state, { type: "billed", spans }, now);
@@ -82,5 +103,8 @@ test("5,000 random lives go as the reference model says, and are billed as it sa
     "releasing idle",
     "running",
     "starting",
+    "to checkpoint",
+    "to park",
+    "to pause",
   ]);
 });

@@ -1,10 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  type Running,
-  type SandboxState,
-  step,
-  timers,
-} from "../../durable-objects/states/sandbox.ts";
+import { step, timers } from "../../durable-objects/states/sandbox.ts";
+import type { Running, SandboxState } from "../../durable-objects/states/sandbox-state.ts";
+import { NO_HABITS } from "../../durable-objects/states/sandbox-rest.ts";
 import { duties } from "../../durable-objects/states/sandbox-duties.ts";
 import { NO_BILL } from "../../durable-objects/states/spans.ts";
 
@@ -12,7 +9,7 @@ const DAY = 86_400_000;
 const starting: SandboxState = { status: "starting", giveUpAt: 1000, bill: NO_BILL };
 
 function running(onTimeout: Running["onTimeout"] = "kill"): Running {
-  const state = step(starting, { type: "placed", idleMs: 5000, onTimeout }, 100);
+  const state = step(starting, { type: "placed", idleMs: 5000, onTimeout, habits: NO_HABITS }, 100);
   if (state.status !== "running") throw new Error("not running");
   return state;
 }
@@ -22,7 +19,11 @@ const spansOf = ({ bill }: SandboxState) =>
 
 test("a create that nobody finished has failed at its time, however late that is noticed", () => {
   expect(step(starting, { type: "tick" }, 999).status).toBe("starting");
-  const late = step(starting, { type: "placed", idleMs: 5000, onTimeout: "kill" }, 5000);
+  const late = step(
+    starting,
+    { type: "placed", idleMs: 5000, onTimeout: "kill", habits: NO_HABITS },
+    5000,
+  );
   expect(late.status).toBe("failed");
 });
 
@@ -95,7 +96,7 @@ describe("a host that is away", () => {
 });
 
 describe("a paused sandbox", () => {
-  const paused = step(running("pause"), { type: "paused", at: 1000 }, 1001);
+  const paused = step(running("pause"), { type: "paused", at: 1000, isDurable: false }, 1001);
 
   test("costs nothing and has no time of its own", () => {
     expect(spansOf(paused)).toEqual([[100, 1000]]);
@@ -151,7 +152,7 @@ describe("a sandbox that is over", () => {
     for (const event of [
       { type: "activity", at: 1300 },
       { type: "hostBack" },
-      { type: "placed", idleMs: 5000, onTimeout: "kill" },
+      { type: "placed", idleMs: 5000, onTimeout: "kill", habits: NO_HABITS },
       { type: "idleSet", idleMs: 5000 },
       { type: "delete" },
       { type: "hostLost", seenAt: 1 },

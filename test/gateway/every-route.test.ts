@@ -9,6 +9,7 @@ const BODIES: Record<string, unknown> = {
   setAllowedDomains: { domains: [] },
   renewLease: { idleSeconds: 5 },
   execInSandbox: { cmd: "true" },
+  revertSandbox: { snapshotId: "snap_1" },
 };
 
 describe.each(Object.entries(OPERATIONS))("%s", (name, op) => {

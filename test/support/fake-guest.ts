@@ -19,6 +19,8 @@ export class FakeGuest {
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
 
+  #onClose: (end: { code: number; reason: string }) => void = () => {};
+
   constructor() {
     this.#server = createServer((request, response) => void answer(request, response));
     this.#server.on("upgrade", (request, socket, head) => {
@@ -51,13 +53,20 @@ export class FakeGuest {
       await forwardUpgrade(this.#vm, restOf(request), request, socket, head);
   }
 
-  /** Echoes messages; `headers` and `url` say what the upgrade carried. */
+  /** How the next of its sockets ends that does. */
+  closed(): Promise<{ code: number; reason: string }> {
+    return new Promise((resolve) => (this.#onClose = resolve));
+  }
+
+  /** Echoes messages; `headers` and `url` say what the upgrade carried, `close 4404` closes with that code. */
   control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("close", (code, reason) => this.#onClose({ code, reason: String(reason) }));
       client.on("message", (data, isBinary) => {
         const text = String(data as Buffer);
         if (text === "headers") client.send(JSON.stringify(request.rawHeaders));
         else if (text === "url") client.send(request.url ?? "");
+        else if (/^close \d{4}$/.test(text)) client.close(Number(text.slice(6)), "a reason");
         else client.send(data, { binary: isBinary });
       });
     });

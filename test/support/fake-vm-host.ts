@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
-import { StateRefused, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
@@ -10,9 +9,11 @@ import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { OWN_ANSWER } from "../../vm-host/server/port-headers.ts";
 import * as z from "zod";
 import type { Duplex } from "node:stream";
+import { FakeBuilds, FakeBuildMode } from "./fake-builds.ts";
 import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
+import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
@@ -23,10 +24,11 @@ export const FakeVmMode = z.object({
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
-  /** `unable`: it has not the capability; `lost`: done, but the answer is lost. */
-  pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
-  resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
+  ...FakeStatesMode,
+  /** Machines that an earlier start of it has left asleep on its disk, and the record of each. */
+  asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
+  build: FakeBuildMode.default("ok"),
   ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
@@ -46,27 +48,6 @@ const REFUSALS: Record<"image" | "full" | "small" | "lacking" | "busy", [number,
   ],
 };
 
-type Refusal = [number, StateRefused["code"]];
-
-const PAUSE_REFUSALS: Record<"unable" | "fault" | "missing", Refusal> = {
-  unable: [409, "HostCapabilityMissing"],
-  fault: [503, "SnapshotFailed"],
-  missing: [404, "NotRunning"],
-};
-
-const RESUME_REFUSALS: Record<"full" | "small" | "foreign" | "missing" | "fault", Refusal> = {
-  full: [503, "NoCapacity"],
-  small: [507, "InsufficientCapacity"],
-  foreign: [409, "SnapshotNotRestorable"],
-  missing: [404, "NotPaused"],
-  fault: [503, "ResumeFailed"],
-};
-
-function refuse(response: ServerResponse, [status, code]: Refusal): void {
-  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
-  send(response, status, JSON.stringify(body));
-}
-
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,
   memBytes: 100,
@@ -78,12 +59,13 @@ const METRICS = VmMetrics.parse({
 /** Speaks a VM host's side of the host protocol over real sockets, with no machine behind it. */
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
+  capabilities: string[] = [];
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
-  /** Machines that it has saved. */
-  readonly paused = new Set<string>();
+  readonly states: FakeVmStates;
   readonly files = new FakeFiles();
+  readonly builds = new FakeBuilds();
   readonly guest = new FakeGuest();
   seq = 0;
   readonly #hostToken: string;
@@ -91,6 +73,16 @@ export class FakeVmHost {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
+    const { bootId, vms } = this;
+    const modeOf = (): FakeVmMode => this.mode;
+    this.states = new FakeVmStates({
+      bootId,
+      vms,
+      get mode() {
+        return modeOf();
+      },
+      nextSeq: () => (this.seq += 1),
+    });
     this.#server = createServer((request, response) => {
       // A fault is the asking test's own: it must not end the process that others share.
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
@@ -120,13 +112,16 @@ export class FakeVmHost {
     if (request.url === "/control") return this.#control(text, response);
     const id = await this.#idOf(request, text);
     if (id === null) return send(response, 401, "");
+    if (request.url?.startsWith("/templates/"))
+      return this.builds.answer({ mode: this.mode.build, id, text, request, response });
     const [, , , what = ""] = (request.url ?? "").split("/");
     const route = `${request.method} ${what}`;
     if (request.url === "/drain") return send(response, 202, "");
+    if (request.url?.startsWith("/snapshots/")) return this.states.remove(id, response);
     if (route === "PUT ") return this.#place(id, text, response);
     if (route === "DELETE ") return this.#end(id, response);
-    if (route === "POST pause") return this.#pause(id, response);
-    if (route === "POST resume") return this.#resume(id, response);
+    if (request.method === "POST" && this.states.isAct(what))
+      return this.states.answer(what, id, text, response);
     if (route === "POST exec") return this.#exec(id, text, response);
     if (route === "GET metrics") return this.#metrics(id, response);
     send(response, 404, "");
@@ -135,11 +130,24 @@ export class FakeVmHost {
   /** Tests in workerd steer it over its own port: a body sets the mode; it answers what it was asked and holds. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakeVmMode.parse(JSON.parse(text));
+    for (const [id, record] of Object.entries(this.mode.asleep)) {
+      this.vms.delete(id);
+      this.states.paused.set(id, record);
+    }
+    this.mode.asleep = {};
     this.seq += 1;
     const { calls, bootId, seq } = this;
-    const held = { vms: [...this.vms], paused: [...this.paused] };
+    const { paused, parked, snapshots, checkpoints } = this.states;
+    const held = {
+      vms: [...this.vms],
+      paused: [...paused.keys()],
+      parked: [...parked],
+      snapshots: [...snapshots],
+      records: Object.fromEntries([...checkpoints, ...paused]),
+    };
     const files = Object.fromEntries(this.files.sizes());
-    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files }));
+    const templates = this.builds.held;
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
   }
 
   /** What is passed on as it comes: the body is not read here. */
@@ -160,10 +168,10 @@ export class FakeVmHost {
     const { upgrade } = this.mode;
     if (upgrade === "drop") return void socket.destroy();
     const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
-    const isControl = /^\/vms\/[^/?]+\/control$/.test(request.url ?? "");
+    const isSocket = /^\/vms\/[^/?]+\/(control|stream)$/.test(request.url ?? "");
     if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
     if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
-    if (isControl) return this.guest.control(request, socket, head);
+    if (isSocket) return this.guest.control(request, socket, head);
     await this.guest.upgrade(request, socket, head);
   }
 
@@ -174,13 +182,13 @@ export class FakeVmHost {
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
     const body: unknown = text === "" ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
-    const [first = "", encoded] = path.slice(1).split("/");
+    const [first = "", encoded] = (path.split("?")[0] ?? "").slice(1).split("/");
     const id = decodeURIComponent(encoded ?? first);
     return claims?.id === id ? id : null;
   }
 
   #place(id: string, text: string, response: ServerResponse): void {
-    const { cpu, memMb, diskGb, isolation } = PlaceVm.parse(JSON.parse(text));
+    const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
     if (put === "drop") return void response.destroy();
@@ -190,13 +198,26 @@ export class FakeVmHost {
       const [status, body] = REFUSALS[put];
       return send(response, status, JSON.stringify(VmRefused.parse(body)));
     }
+    const isFork = source.type === "snapshot";
+    const isKnown = (id: string) => this.states.hasSnapshot(id) || this.builds.held.includes(id);
+    if (isFork && !isKnown(source.id)) {
+      const body = { error: "There is no such snapshot here.", code: "UnknownSnapshot" };
+      return send(response, 409, JSON.stringify(VmRefused.parse(body)));
+    }
     this.vms.add(id);
     this.seq += 1;
     const enforcement = { cpu: "vm", memMb: "vm" };
     // Rounded up, as a real one does.
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
-    const placed = { ...got, enforcement, how: "warm", acquiredMs: 1, bootId, seq };
+    const placed = {
+      ...got,
+      enforcement,
+      how: isFork ? "fork" : "warm",
+      acquiredMs: 1,
+      bootId,
+      seq,
+    };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 
@@ -205,37 +226,13 @@ export class FakeVmHost {
     if (remove === "hang") return;
     if (remove === "fault") return send(response, 500, "a bug");
     this.vms.delete(id);
-    this.paused.delete(id);
+    this.states.forget(id);
     send(response, 204, "");
-  }
-
-  #pause(id: string, response: ServerResponse): void {
-    const { pause } = this.mode;
-    if (pause === "hang") return;
-    if (pause !== "ok" && pause !== "lost") return refuse(response, PAUSE_REFUSALS[pause]);
-    this.vms.delete(id);
-    this.paused.add(id);
-    this.seq += 1;
-    if (pause === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const body = VmPaused.parse({ state: "paused", sizeBytes: 1, tookMs: 1, bootId, seq });
-    send(response, 200, JSON.stringify(body));
-  }
-
-  #resume(id: string, response: ServerResponse): void {
-    const { resume } = this.mode;
-    if (resume !== "ok" && resume !== "lost") return refuse(response, RESUME_REFUSALS[resume]);
-    this.paused.delete(id);
-    this.vms.add(id);
-    this.seq += 1;
-    if (resume === "lost") return void response.destroy();
-    const { bootId, seq } = this;
-    const got = { cpu: 2, memMb: 2048, diskGb: 4, isolation: "dedicated", tookMs: 1 };
-    send(response, 200, JSON.stringify(VmResumed.parse({ state: "running", ...got, bootId, seq })));
   }
 
   #exec(id: string, text: string, response: ServerResponse): void {
     const asked = Exec.parse(JSON.parse(text));
+    this.states.wake(id);
     const { exec } = this.mode;
     if (exec === "hang") return;
     if (exec === "fault") return send(response, 500, "a bug");

@@ -21,9 +21,11 @@ export class VmGateway {
     this.id = id;
   }
 
-  static async start(stateDir?: string): Promise<VmGateway> {
+  /** `capabilities`: what its host says that it can. */
+  static async start(stateDir?: string, capabilities: string[] = []): Promise<VmGateway> {
     const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
     const host = new FakeVmHost(gateway.hostToken);
+    host.capabilities = capabilities;
     const url = await host.listen();
     await beat(gateway, host, url);
     const key = await gateway.newKey();
@@ -74,7 +76,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     seq: host.seq,
     url,
     versions: { qemu: "7.2.22" },
-    capabilities: [],
+    capabilities: host.capabilities,
     isolation: "uid",
     egress: "filtered",
     weaknesses: [],
@@ -82,7 +84,7 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
     warm: 1,
     free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
     images: [{ name: "base", state: "ready" }],
-    vms: [...reports(host.vms, "running"), ...reports(host.paused, "paused")],
+    vms: [...reports(host.vms, "running"), ...reports(host.states.paused.keys(), "paused")],
   };
   const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
     method: "POST",
@@ -92,5 +94,5 @@ async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promis
   if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
 }
 
-const reports = (ids: Set<string>, state: VmReport["state"]): VmReport[] =>
+const reports = (ids: Iterable<string>, state: VmReport["state"]): VmReport[] =>
   [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));

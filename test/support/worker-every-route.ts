@@ -11,6 +11,7 @@ const SANDBOX = {
   mint: mintVmId,
   answer: '{"error":"There is no such sandbox.","code":"NotFound"}',
 };
+const DESKTOP = { ...SANDBOX, answer: SANDBOX.answer.replace("sandbox", "desktop") };
 const UNAUTHORIZED = '{"error":"Unauthorized"}';
 
 const CREDENTIAL = { operator: "admin", host: "host" };
@@ -35,6 +36,7 @@ export function everyRoute(op: Operation, goodBody: unknown = {}): void {
   if (op.errors.includes("InvalidSessionId") && op.auth === "key")
     hidesOtherOrgs(op, goodBody, SESSION);
   if (op.path.startsWith("/sandboxes/:id")) hidesOtherOrgs(op, goodBody, SANDBOX);
+  if (op.path.startsWith("/desktops/:id")) hidesOtherOrgs(op, goodBody, DESKTOP);
   if (op.method !== "GET") capsBody(op);
 }
 

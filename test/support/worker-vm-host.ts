@@ -7,6 +7,7 @@ import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
 import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
+import { FAKE_HOST_PLATFORM } from "./fake-platform.ts";
 import { call, clearFleet, json } from "./worker-gateway.ts";
 
 const Steered = z.object({
@@ -22,8 +23,14 @@ const Steered = z.object({
   seq: z.number(),
   vms: z.array(z.string()),
   paused: z.array(z.string()),
+  parked: z.array(z.string()),
+  snapshots: z.array(z.string()),
+  /** Of paused machines and of those with a checkpoint, the record. */
+  records: z.record(z.string(), z.string()),
   /** Its files and their sizes. */
   files: z.record(z.string(), z.number()),
+  /** Templates that it has built. */
+  templates: z.array(z.string()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */
@@ -37,7 +44,7 @@ export class VmHost {
   }
 
   /** Sets how it answers; what is not said answers well. */
-  async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
+  async steer(mode?: object): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
     if (!response.ok) throw new Error(await response.text());
     return Steered.parse(await response.json());
@@ -73,7 +80,7 @@ export class VmHost {
 
   /** The heartbeat that follows all placements so far. */
   async heartbeat(): Promise<VmHeartbeat> {
-    const { bootId, seq, vms, paused } = await this.steer();
+    const { bootId, seq, vms, paused, templates } = await this.steer();
     return {
       type: "vm",
       bootId,
@@ -81,6 +88,7 @@ export class VmHost {
       url: this.url,
       versions: { qemu: "7.2.22" },
       accel: { name: "tcg", reason: "no /dev/kvm", bootMs: 4000 },
+      platform: FAKE_HOST_PLATFORM,
       capabilities: [],
       isolation: "uid",
       egress: "filtered",
@@ -89,6 +97,7 @@ export class VmHost {
       warm: 1,
       free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
       images: [{ name: "base", state: "ready" }],
+      templates,
       vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };
   }

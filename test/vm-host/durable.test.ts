@@ -201,6 +201,18 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     await one.gateway.report("check", (vm) => vm.state === "paused" && vm.recordId === ids[2]);
     await resume(one, "check");
     expect(await one.sh("check", "cat /dev/shm/f /root/f")).toBe("2\n2");
+    // A revert is not undone by a crash.
+    await one.sh("check", "echo old > /dev/shm/f");
+    await snapshot(one, "check", "snap_check");
+    await one.sh("check", "echo new > /dev/shm/f");
+    await take();
+    await bodyOf(await post(one, "check", "revert", { snapshotId: "snap_check" }), 200);
+    await one.end("SIGKILL");
+    await one.gateway.stop();
+    one = await Rig.start({ stateDir: one.stateDir });
+    await one.able();
+    await resume(one, "check");
+    expect(await one.sh("check", "cat /dev/shm/f")).toBe("old");
     await one.delete("check");
   });
 });

@@ -64,6 +64,20 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await rig.delete("clock");
   });
 
+  test("names that were changed inside stay when it goes on; a fork has its own", async () => {
+    await rig.place("named");
+    await rig.sh("named", "hostname mine; echo 10.1.2.3 mine >> /etc/hosts");
+    await snapshot(rig, "named", "snap_named");
+    await pause(rig, "named");
+    await resume(rig, "named");
+    expect(await rig.sh("named", "hostname; tail -n 1 /etc/hosts")).toBe("mine\n10.1.2.3 mine");
+    await fork(rig, "other", "snap_named");
+    const hostname = await rig.sh("other", "hostname");
+    expect(hostname).toMatch(/^sandbox-/);
+    expect(await rig.sh("other", "head -n 1 /etc/hosts")).toBe(`127.0.0.1 localhost ${hostname}`);
+    await Promise.all(["named", "other"].map((id) => rig.delete(id)));
+  });
+
   test("twenty pauses at once are one, and a resume waits for the one under way", async () => {
     await rig.place("many");
     const answers = Promise.all(Array.from({ length: 20 }, () => pause(rig, "many")));

@@ -59,8 +59,8 @@ export class Guest {
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
-    // After a boot the first answer takes seconds: the clock must not wait for it.
-    await this.#control.client.ask("rpc.ping", {});
+    // After a boot the first answer takes seconds: the clock must not wait for it. One that was saved answers at once.
+    if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
     const nowMs = Date.now();
     const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
     let lateMs = Date.now() - nowMs - done.tookMs;
@@ -158,7 +158,8 @@ export class Guest {
   /** Connects to a TCP port inside. Rejects with `ConnectionRefused` when nothing listens. */
   dial(port: number): Promise<GuestSocket> {
     return new Promise((resolve, reject) => {
-      const socket = new GuestSocket(this.#large.client, port);
+      const { client } = this.#large;
+      const socket = new GuestSocket((options) => client.call("ports.dial", { port }, options));
       const stop = this.#large.listen((method, params) => {
         if (method !== "ports.connected") return;
         if (PortConnected.safeParse(params).data?.id === socket.callId) done(() => resolve(socket));
@@ -169,6 +170,11 @@ export class Guest {
       };
       socket.ended.catch((error: unknown) => done(() => reject(error)));
     });
+  }
+
+  /** The small client of this life: shares are made and ended by it. */
+  get control(): HostClient {
+    return this.#control.client;
   }
 
   get #large(): GuestPort {

@@ -13,6 +13,9 @@ export interface Self {
   machineId: string;
   envs: Record<string, string>;
   hasNetwork: boolean;
+  /** Where its commands run and as whom; absent: in the agent's folder, as root. */
+  cwd?: string;
+  user?: string;
 }
 
 /** A new machine's name and id. Nothing in them tells the customer's id: it is a capability. */
@@ -27,6 +30,11 @@ export function newSelf(envs: Record<string, string>, hasNetwork: boolean): Self
   };
 }
 
+/** What a template has made the default of its machines' commands. */
+export function defaultsOf({ cwd, user }: Pick<Self, "cwd" | "user">): Pick<Self, "cwd" | "user"> {
+  return { ...(cwd !== undefined && { cwd }), ...(user !== undefined && { user }) };
+}
+
 /** The identity of one life. */
 export function identityOf(self: Self, generation: number): Identity {
   return {
@@ -39,6 +47,8 @@ export function identityOf(self: Self, generation: number): Identity {
     machineId: self.machineId,
     nameServers: self.hasNetwork ? [RESOLVER] : [],
     envs: self.envs,
+    ...(self.cwd !== undefined && { cwd: self.cwd }),
+    ...(self.user !== undefined && { user: self.user }),
     nextSyncWord: randomBytes(FIRST_SYNC_WORD.length).toString("hex"),
   };
 }

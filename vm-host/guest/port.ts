@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import { Link } from "@svc/contract/control-channel/link.ts";
 import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
@@ -14,7 +14,7 @@ export class GuestPort {
   #client: HostClient | null = null;
 
   /** Begins a life of the port by the word that the agent waits for. */
-  constructor(socket: Socket, word: Uint8Array) {
+  constructor(socket: Duplex, word: Uint8Array) {
     const hear: NotificationHandler = (method, params) => {
       for (const listener of this.#listeners) listener(method, params);
     };

@@ -1,9 +1,8 @@
 import { Duplex } from "node:stream";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
-import type { PendingCall } from "@svc/contract/control-channel/rpc-client.ts";
-import type { HostClient } from "./port.ts";
+import type { CallOptions, PendingCall } from "@svc/contract/control-channel/rpc-client.ts";
 
-/** A TCP connection inside a guest, as a stream. */
+/** A call whose bytes are a connection inside a guest, as a stream. */
 export class GuestSocket extends Duplex {
   readonly callId: number;
   /** Resolves when the connection has ended in order. */
@@ -12,13 +11,12 @@ export class GuestSocket extends Duplex {
   readonly #abort = new AbortController();
   #wake: (() => void) | null = null;
 
-  constructor(client: HostClient, port: number) {
+  constructor(call: (options: CallOptions) => PendingCall<object>) {
     super({ allowHalfOpen: true });
-    this.#call = client.call(
-      "ports.dial",
-      { port },
-      { onBytes: (channel, bytes) => this.#take(channel, bytes), signal: this.#abort.signal },
-    );
+    this.#call = call({
+      onBytes: (channel, bytes) => this.#take(channel, bytes),
+      signal: this.#abort.signal,
+    });
     this.callId = this.#call.id;
     this.ended = this.#call.result;
     this.ended.then(

@@ -1,9 +1,9 @@
-import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
 import type { Transport } from "@svc/contract/control-channel/link.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 
 /** A machine's port as what a link writes to. */
-export function transportOf(socket: Socket): Transport {
+export function transportOf(socket: Writable): Transport {
   let drained: Promise<void> | null = null;
   return {
     write: (bytes) => void (socket.writable && socket.write(bytes)),

@@ -42,7 +42,7 @@ export interface QemuDriverOptions {
   runDir: string;
   /** Where their disks lie. */
   diskDir: string;
-  /** What it can on this machine; snapshots alone unless it is given. */
+  /** What it can on this machine besides what it always can. */
   capabilities?: Capability[];
   /** How machines are saved; found out with the first one unless it is given. */
   saveMode?: SaveMode;
@@ -89,7 +89,7 @@ export class QemuDriver implements VmDriver {
     this.#options = options;
     this.version = options.version;
     this.accelerator = options.accelerator;
-    this.capabilities = new Set(options.capabilities ?? ["snapshots"]);
+    this.capabilities = new Set(["snapshots", "isolation.shared", ...(options.capabilities ?? [])]);
   }
 
   /** `memoryFile` makes its memory a file, which is what a template is later made of. */

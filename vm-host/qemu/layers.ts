@@ -1,8 +1,9 @@
-import { chmod, copyFile, rename, rm } from "node:fs/promises";
+import { chmod, copyFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { MachineSpec, Template } from "../driver.ts";
 import { run } from "../programs.ts";
 import { FILES } from "./command.ts";
+import { diskBytesOf, writeEmptyLayer } from "./empty-layer.ts";
 
 const GIB = 1024 ** 3;
 
@@ -12,13 +13,11 @@ export interface Below {
   format: "raw" | "qcow2";
 }
 
-/** Makes an empty layer that begins as what lies below. `diskGb` where that one is in use and cannot be asked. */
+/** Makes an empty layer that begins as what lies below, and is as large unless `diskGb` says another size. */
 export async function makeLayer(below: Below, layer: string, diskGb?: number): Promise<void> {
   const work = `${layer}.new`;
-  const base = ["-F", below.format, "-b", below.file];
-  const size = diskGb === undefined ? [] : [String(diskGb * GIB)];
-  const unasked = diskGb === undefined ? [] : ["-u"];
-  await run("qemu-img", ["create", "-q", "-f", "qcow2", ...base, ...unasked, work, ...size]);
+  const own = below.format === "raw" ? (await stat(below.file)).size : diskBytesOf(below.file);
+  writeEmptyLayer(work, below, diskGb === undefined ? own : diskGb * GIB);
   await rename(work, layer);
 }
 

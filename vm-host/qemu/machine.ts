@@ -1,5 +1,6 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@svc/host-kit/log.ts";
@@ -171,6 +172,12 @@ export class QemuMachine implements Machine {
   async unplug(slot: number): Promise<void> {
     await pullOut(this.#qmp, slot);
     this.#parts.volumes = this.volumes.filter((volume) => volume.slot !== slot);
+  }
+
+  async yield(): Promise<void> {
+    // Each thread has a priority of its own; those to come have that of the one that makes them.
+    for (const thread of await readdir(`/proc/${this.pid}/task`).catch(() => []))
+      setPriority(Number(thread), constants.priority.PRIORITY_LOW);
   }
 
   usage(): Promise<Usage | null> {

@@ -4,6 +4,8 @@ import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Images } from "../images.ts";
+import type { SharedPool } from "../shared/pool.ts";
+import type { Acts } from "../acts.ts";
 import type { VmStates } from "../snapshots/states.ts";
 import type { Vms } from "../vms.ts";
 import { openControl } from "./control.ts";
@@ -19,6 +21,7 @@ import {
   revertVm,
   takeSnapshot,
 } from "./states.ts";
+import { answerBuild } from "./templates.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
 
 const KEEP_ALIVE_MS = 65_000;
@@ -28,6 +31,7 @@ export interface VmCall {
   vms: Vms;
   states: VmStates;
   images: Images;
+  shared: SharedPool;
   id: string;
   /** Whose machine or snapshot it is. */
   org: string;
@@ -52,9 +56,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   park: { POST: parkVm },
 };
 
-export interface Front {
-  vms: Vms;
-  states: VmStates;
+export interface Front extends Acts {
   images: Images;
   hostToken: string;
   log: Log;
@@ -95,11 +97,13 @@ async function answer(
   const { id, rest } = target;
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
-  const { vms, states, images } = front;
+  const { vms, states, images, shared } = front;
   const { org } = caller;
-  const call = { vms, states, images, id, org, rest, request, response };
+  const call = { vms, states, images, shared, id, org, rest, request, response };
   if (target.room === "drain") return drain(call);
   if (target.room === "snapshots") return removeSnapshot(call);
+  if (target.room === "templates")
+    return answerBuild({ ...call, builds: front.builds, query: target.query });
   const [name = ""] = rest.split(/[/?]/);
   if (name === "ports") return forwardRequest(call);
   const methods = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined;
@@ -131,17 +135,17 @@ async function upgrade(
   refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
 }
 
-/** `/vms/<id>/<rest>` and `/snapshots/<id>` as their parts; `/drain` counts as its own id. */
+/** `/vms/<id>/<rest>`, `/snapshots/<id>` and `/templates/<id>?<query>` as their parts; `/drain` counts as its own id. */
 function targetOf(request: IncomingMessage) {
   const url = request.url ?? "";
   if (url === "/drain" && request.method === "POST")
-    return { room: "drain", id: "drain", rest: "" };
-  const [, room = "", encoded, rest = ""] =
-    /^\/(vms|snapshots)\/([^/?]+)(?:\/(.*))?$/s.exec(url) ?? [];
+    return { room: "drain", id: "drain", rest: "", query: "" };
+  const [, room = "", encoded, rest = "", query = ""] =
+    /^\/(vms|snapshots|templates)\/([^/?]+)(?:\/(.*)|\?(.*))?$/s.exec(url) ?? [];
   if (encoded === undefined) return null;
   if (room === "snapshots" && (request.method !== "DELETE" || rest !== "")) return null;
   try {
-    return { room, id: decodeURIComponent(encoded), rest };
+    return { room, id: decodeURIComponent(encoded), rest, query };
   } catch {
     return null;
   }

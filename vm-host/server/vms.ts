@@ -14,7 +14,6 @@ type Can = (capability: Capability) => boolean;
 function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm, can: Can): string[] {
   return [
     kind === "desktop" ? ["desktop"] : [],
-    isolation === "shared" ? ["shared"] : [],
     // A share of a machine has no disks of its own.
     volumes?.length && (isolation === "shared" || !can("volumes.mount")) ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
@@ -38,7 +37,11 @@ export async function placeVm(call: VmCall): Promise<void> {
     const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
     return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
   }
-  replyPlaced(response, await vms.place(id, ask.data, found.ground));
+  const placing =
+    ask.data.isolation === "shared"
+      ? call.shared.place({ id, org: call.org, ask: ask.data, ...found.ground })
+      : vms.place(id, ask.data, found.ground);
+  replyPlaced(response, await placing);
 }
 
 function replyPlaced(response: ServerResponse, outcome: Placed): void {

@@ -1,5 +1,5 @@
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
-import { newSelf } from "../guest/identity.ts";
+import { defaultsOf, newSelf } from "../guest/identity.ts";
 import type { Recipe } from "../vms.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import type { Kept } from "./store.ts";
@@ -13,7 +13,8 @@ export async function forkOf(
 ): Promise<Recipe> {
   const rest = await keeper.restOf(kept);
   const hasNetwork = isolation !== "hardened" && hasEgress;
-  const self = newSelf({ ...kept.record.self.envs, ...envs }, hasNetwork);
+  const before = kept.record.self;
+  const self = { ...newSelf({ ...before.envs, ...envs }, hasNetwork), ...defaultsOf(before) };
   const make = async () => {
     const { machine, guest } = await keeper.start(kept, self, true, rest);
     return { machine, guest, how: "fork" as const };

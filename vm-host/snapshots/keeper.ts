@@ -17,6 +17,7 @@ import type { Kept, Store } from "./store.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
+const QUIET_MS = 1_500;
 /** Each layer costs every read of the disk a look. */
 const MOST_LAYERS = 8;
 
@@ -30,7 +31,7 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot";
+  kind: "paused" | "checkpoint" | "snapshot" | "layer";
   id: string;
   isLive: boolean;
 }
@@ -49,6 +50,8 @@ export class RecordKeeper {
   readonly #parts: KeeperParts;
   /** Records that are being made templates. */
   readonly #promoting = new Set<string>();
+  /** Those that will be, once it is quiet. */
+  readonly #waiting = new Map<string, NodeJS.Timeout>();
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -237,20 +240,44 @@ export class RecordKeeper {
     };
   }
 
+  /** Makes a record a template now: what is started from it shares its pages. Nothing where it cannot be one. */
+  async promote(kept: Kept): Promise<void> {
+    const { templates, driver, store } = this.#parts;
+    const { record } = kept;
+    if (record.mode === "stream") return;
+    const rest = await this.restOf(kept);
+    const drop = store.useOf(record.layers);
+    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
+    const key = keyOfTemplate(record);
+    await templates.adopt({ key, spec: rest.spec, life: lifeOf(record), fill }).finally(drop);
+  }
+
   /** The template that a record was made, once it was forked often. The making is not waited for. */
   async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
     const { templates, store } = this.#parts;
     const { record } = kept;
     // Clones of a template have nothing plugged in.
     if (record.mode === "stream" || record.volumes.length > 0) return null;
-    const key = hashOf("record", record.recordId, record.createdAt);
+    const key = keyOfTemplate(record);
     const template = await templates.get(key, rest.spec);
     if (template) return template;
     const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
     // Beyond that nobody counts.
     if (forks <= FORKS_TO_PROMOTE) void store.change(kept, { forks }).catch(() => null);
-    if (forks >= FORKS_TO_PROMOTE && !this.#promoting.has(key)) this.#promote(key, kept, rest);
+    if (forks >= FORKS_TO_PROMOTE) this.#promoteSoon(key, kept, rest);
     return null;
+  }
+
+  /** Once nobody has forked it for a moment: the work would take the processor from the forks. */
+  #promoteSoon(key: string, kept: Kept, rest: Rest): void {
+    if (this.#promoting.has(key)) return;
+    clearTimeout(this.#waiting.get(key));
+    const { kind, id } = kept.record;
+    const promote = (): void => {
+      this.#waiting.delete(key);
+      if (this.#parts.store.get(kind, id)) this.#promote(key, kept, rest);
+    };
+    this.#waiting.set(key, setTimeout(promote, QUIET_MS).unref());
   }
 
   #promote(key: string, { record }: Kept, rest: Rest): void {
@@ -277,6 +304,10 @@ const FRESH = { durable: false, forks: 0 };
 /** A snapshot's own id; of other records a new one with every saving. */
 const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
   kind === "snapshot" ? id : newRecordId();
+
+/** The key of the template that a record is made. */
+const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
+  hashOf("record", recordId, createdAt);
 
 export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
   return { word: Buffer.from(word, "hex"), generation };

@@ -28,8 +28,11 @@ export const SnapshotRecord = z.object({
   org: z.string().nullable().default(null),
   /** The sandbox's id when it is paused or the checkpoint of one that runs; the snapshot's own; a copy's `recordId`. */
   id: z.string().min(1),
-  /** A copy is another host's record, fetched to go on from; it goes without its origin. */
-  kind: z.enum(["paused", "checkpoint", "snapshot", "copy"]),
+  /**
+   * A copy is another host's record, fetched to go on from; it goes without its origin. A layer is what a step of a
+   * template's build has made; it never leaves this host.
+   */
+  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "layer"]),
   /** All of it is in the object store. */
   durable: z.boolean().default(false),
   /** Its machine had a checkpoint: what goes on from here has one, too. */
@@ -61,6 +64,8 @@ export const SnapshotRecord = z.object({
     machineId: z.string(),
     envs: z.record(z.string(), z.string()),
     hasNetwork: z.boolean(),
+    cwd: z.string().exactOptional(),
+    user: z.string().exactOptional(),
   }),
   /** Volumes it has mounted: a resume has them again, and nobody else ever by its memory of them. */
   volumes: z.array(MountedVolume).default([]),

@@ -25,6 +25,8 @@ export interface RecordRoomParts {
 
 /** What makes, ships and fetches records. */
 export interface RecordRoom {
+  keeper: RecordKeeper;
+  fetcher: Fetcher;
   close(): Promise<void>;
 }
 
@@ -48,6 +50,8 @@ export function openRecordRoom(parts: RecordRoomParts): RecordRoom {
   store.onChange = () => shipper.wake();
   shipper.wake();
   return {
+    keeper,
+    fetcher,
     async close() {
       closing.abort();
       await shipper.close();

@@ -202,8 +202,12 @@ export class Shipper {
 
   async #finish(place: Place, manifest: Bundle | TemplateBundle): Promise<void> {
     const file = join(this.#parts.store.packing, MANIFEST);
-    await writeFile(file, JSON.stringify(manifest), { mode: 0o600 });
-    await this.#parts.objects.upload(place(MANIFEST), file);
+    try {
+      await writeFile(file, JSON.stringify(manifest), { mode: 0o600 });
+      await this.#parts.objects.upload(place(MANIFEST), file);
+    } finally {
+      await rm(file, { force: true });
+    }
   }
 
   /** Removes a record there: its manifest first, so that half of one is never found. */

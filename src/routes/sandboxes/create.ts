@@ -1,45 +1,77 @@
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
-import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
+import type { Snapshot } from "../../../control-plane/snapshots.ts";
+import type { SavedMachine } from "../../../durable-objects/restorable.ts";
+import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox-create.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
 import { reach } from "../../objects.ts";
 import { readCreate, type WantedSandbox } from "./read-create.ts";
-import { controlUrlOf } from "./record.ts";
+import { recordingOf } from "./recording.ts";
+import { urlsOf } from "./record.ts";
 import { checkAdmission } from "./rules.ts";
+import { withTemplate } from "../templates/order.ts";
 
 export const createSandbox: Handler = async (c) => {
   const wanted = await readCreate(c);
-  await checkAdmission(c, wanted);
-  const order = await orderOf(c, wanted);
-  const made = await reach(() => c.env.SANDBOXES.getByName(order.id).create(order));
-  if (isRefusal(made)) return errorResponse(made.refused);
-  const { expiresAt, ...got } = made.created;
-  const body: SandboxCreated = {
-    sandboxId: order.id,
-    kind: wanted.kind,
-    controlUrl: controlUrlOf(baseUrlOf(c), order.id),
-    expiresAt: new Date(expiresAt).toISOString(),
-    ...got,
-  };
+  const { id, urls, expiresAt, got } = await makeSandbox(c, wanted);
+  const body: SandboxCreated = { sandboxId: id, kind: wanted.kind, ...urls, expiresAt, ...got };
   return c.json(body, 201);
 };
+
+/** A machine that was made: its id, where it is reached, when its idle window ends, what it got. */
+interface MadeSandbox {
+  id: string;
+  urls: Pick<SandboxCreated, "controlUrl" | "streamUrl" | "recordingUrl">;
+  expiresAt: string;
+  got: Omit<SandboxMade["created"], "expiresAt">;
+}
+
+/** The pipeline of POST /sandboxes and POST /desktops. Throws what stands against it. */
+export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise<MadeSandbox> {
+  const named = await checkAdmission(c, wanted);
+  const order = withTemplate(await orderOf(c, wanted, named.fork), named.template);
+  const made = await reach(() => c.env.SANDBOXES.getByName(order.id).create(order));
+  if (isRefusal(made)) {
+    const { code, message, context } = made.refused;
+    throw new ApiError(code, message, context);
+  }
+  const { expiresAt, ...got } = made.created;
+  const { id } = order;
+  const urls = {
+    ...urlsOf(baseUrlOf(c), id, wanted.kind),
+    ...(await recordingOf(c, order, wanted)),
+  };
+  return { id, urls, expiresAt: new Date(expiresAt).toISOString(), got };
+}
 
 /** The idle window of a machine that asks for none. */
 export const defaultIdleMs = (kind: VmKind): number =>
   kind === "desktop" ? LIMITS.desktopIdleMs : LIMITS.sandboxIdleMs;
 
-async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSandboxOrder> {
-  const { kind, source, isolation, cpu, memMb, diskGb, envs, metadata, record } = wanted;
+const savedOf = ({ hostId, isDurable, platform }: Snapshot): SavedMachine => ({
+  hostId,
+  isDurable,
+  platform,
+});
+
+async function orderOf(
+  c: AppContext,
+  wanted: WantedSandbox,
+  fork: Snapshot | null,
+): Promise<CreateSandboxOrder> {
+  const { kind, source, isolation, envs, metadata, record } = wanted;
+  // A machine of a snapshot has the sizes that it had.
+  const { cpu, memMb, diskGb } = fork ?? wanted;
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   const idleMs = Math.min(wanted.timeoutMs ?? defaultIdleMs(kind), plan.vmIdleMaxMs);
-  // Templates and snapshots were refused above: nothing but an image is left.
-  const name = source.type === "image" ? source.name : "base";
+  // A template comes over it.
+  const name = source.type === "image" ? source.name : (fork?.template ?? "base");
   return {
     id: await mintVmId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
     org,
@@ -54,14 +86,16 @@ async function orderOf(c: AppContext, wanted: WantedSandbox): Promise<CreateSand
     volumes: wanted.volumes,
     body: {
       kind,
-      source: { type: "image", name },
+      source: fork ? { type: "snapshot", id: fork.id, recordPath: "" } : { type: "image", name },
       isolation,
       cpu,
       memMb,
       diskGb,
       envs,
       ...(kind === "desktop" && { resolution: wanted.resolution }),
-      ...(record && { record }),
+      // Of a custom template nothing is ever recorded (document 2, POST /desktops).
+      ...(record && source.type === "image" && { record }),
     },
+    ...(fork && { fork: { snapshotId: fork.id, ...savedOf(fork) } }),
   };
 }

@@ -3,10 +3,9 @@ import { type SandboxList, SandboxState } from "@svc/contract/vm/sandbox.ts";
 import type { SandboxQuery } from "../../../durable-objects/org-sandboxes.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
+import { labelsOf } from "../labels.ts";
 import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
-
-const LABEL = "metadata.";
 
 /** Lists never refuse: what they do not understand in the query is ignored (document 2). Not activity. */
 export const listSandboxes: Handler = async (c) => {
@@ -20,14 +19,11 @@ export const listSandboxes: Handler = async (c) => {
 };
 
 function queryOf(c: AppContext): SandboxQuery {
-  const labels = Object.entries(c.req.queries()).filter(([name]) => name.startsWith(LABEL));
   return {
     state: SandboxState.safeParse(c.req.query("state")).data ?? null,
     kind: VmKind.safeParse(c.req.query("kind")).data ?? null,
     limit: pageLimit(c),
     cursor: c.req.query("cursor") ?? null,
-    metadata: labels.flatMap(([name, values]) =>
-      values.map((value): [string, string] => [name.slice(LABEL.length), value]),
-    ),
+    metadata: labelsOf(c),
   };
 }

@@ -14,12 +14,15 @@ export interface OwnedSandbox {
   ask<P>(call: (object: DurableObjectStub<SandboxDO>) => P): Promise<Awaited<P>>;
 }
 
-/** The sandbox of a path's `:id` when it is the caller's own. Its age does not matter. */
-export async function ownedSandbox(c: AppContext): Promise<OwnedSandbox> {
+/** The sandbox of a path's `:id` when it is the caller's own, else what `missing` makes is thrown. Its age does not matter. */
+export async function ownedSandbox(
+  c: AppContext,
+  missing: () => ApiError = noSandbox,
+): Promise<OwnedSandbox> {
   const id = c.req.param("id") ?? "";
   const claims = await readVmId(c.env.SVC_SIGNING_SECRET, id);
   const { orgId: org } = c.get("caller");
-  if (claims?.org !== org) throw noSandbox();
+  if (claims?.org !== org) throw missing();
   const object = c.env.SANDBOXES.getByName(id);
   return { id, org, ask: (call) => reach(() => call(object)) };
 }

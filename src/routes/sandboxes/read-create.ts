@@ -37,11 +37,14 @@ export async function readCreate(c: AppContext): Promise<WantedSandbox> {
   return wantedOf(await parseObject(c, CreateSandbox));
 }
 
-function wantedOf(asked: CreateSandbox): WantedSandbox {
+/** What a create asks for, whichever route it came by: its defaults, and what goes across fields. */
+export function wantedOf(asked: CreateSandbox): WantedSandbox {
   const kind = asked.kind ?? "sandbox";
   const isolation = asked.isolation ?? "dedicated";
   if (isolation === "shared") checkShared(asked, kind);
   const source = sourceOf(asked, kind);
+  if (isolation === "shared" && source.type !== "image")
+    throw invalid("isolation", "a share of a machine begins with a built-in template");
   const record = asked.record ?? false;
   if (record) checkRecord(kind, source);
   const least = isolation === "shared" ? SHARED_SIZES.memMb.default : VM_SIZES.memMb.default;

@@ -1,4 +1,5 @@
 import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
 import { baseUrlOf, type Caller, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
@@ -26,21 +27,24 @@ export async function wake(env: Env, id: string, admitted: Admitted | null): Pro
 }
 
 /** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
-async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
+export async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   const sandbox = env.SANDBOXES.getByName(id);
   const kind = await reach(() => sandbox.kind());
   if (!kind) throw noSandbox();
-  if (admitted) {
-    if (!admitted.plan.features.includes(kind === "desktop" ? "desktops" : "sandboxes"))
-      throw new ApiError("NotEntitled", "The plan does not include this any more.");
-    await requireCreditIfKnown(env, admitted);
-  }
+  if (admitted) await checkResume(env, kind, admitted);
   const cap = admitted?.plan.vms ?? Infinity;
   const plan = admitted?.planName ?? "";
   const answer = await reach(() => sandbox.resume({ plan, cap }));
   if (!isRefusal(answer)) return;
   const { code, message, context } = answer.refused;
   throw new ApiError(code, message, context);
+}
+
+/** What an org must have for a paused machine to run again. */
+export async function checkResume(env: Env, kind: VmKind, admitted: Admitted): Promise<void> {
+  if (!admitted.plan.features.includes(kind === "desktop" ? "desktops" : "sandboxes"))
+    throw new ApiError("NotEntitled", "The plan does not include this any more.");
+  await requireCreditIfKnown(env, admitted);
 }
 
 /** On a resume a control plane that fails is no refusal (document 2). */

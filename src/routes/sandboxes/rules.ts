@@ -1,22 +1,37 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import type { Plan } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
+import type { TemplateView } from "../../../control-plane/templates.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
+import { forkOf } from "../snapshots/fork.ts";
+import { bootable } from "../templates/boot.ts";
 import { checkVolumes } from "../volumes/check.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
+/** What a create names. */
+export interface Named {
+  /** The snapshot that it begins from. */
+  fork: Snapshot | null;
+  /** The custom template. */
+  template: TemplateView | null;
+}
+
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
-export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<void> {
+export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<Named> {
   checkPlan(c.get("caller").plan, wanted.kind);
   await requireCredit(c.env, c.get("caller"));
-  checkNames(wanted);
+  const { source, kind } = wanted;
+  const fork = await forkOf(c, wanted);
+  const template = source.type === "template" ? await bootable(c, source.id, kind) : null;
   await checkVolumes(c, wanted);
+  return { fork, template };
 }
 
 /** 403 for a plan with neither product, 402 for one without this. */
-function checkPlan(plan: Plan, kind: VmKind): void {
+export function checkPlan(plan: Plan, kind: VmKind): void {
   const { features } = plan;
   if (!features.includes("sandboxes") && !features.includes("desktops")) {
     throw new ApiError("NotEntitled", "This plan has neither sandboxes nor desktops.");
@@ -43,10 +58,4 @@ async function creditOf(env: Env, orgId: string): Promise<number | null> {
     if (!isApiError(error)) throw error;
     throw new ApiError("AdmissionUnavailable", "The credit could not be checked. Try again.");
   }
-}
-
-/** Templates and snapshots: this version makes none, so that no id of one is known. */
-function checkNames({ source }: WantedSandbox): void {
-  if (source.type === "template") throw new ApiError("NotFound", "There is no such template.");
-  if (source.type === "snapshot") throw new ApiError("NotFound", "There is no such snapshot.");
 }

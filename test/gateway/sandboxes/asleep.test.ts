@@ -93,6 +93,7 @@ describe("a paused sandbox whose host begins anew", () => {
     await host.beat();
     const { url } = await anotherVmHost();
     const next = new VmHost(host.hostId, url);
+    await next.steer({ asleep: { [id]: "rec_1" } });
     const vms = [vmOf(id, { state: "paused" })];
     expect((await next.beat({ vms })).end).toEqual([]);
     await evictDurableObject(stub);

@@ -182,7 +182,7 @@ describe("what the org may not have, in this order:", () => {
     expect(shared.status).toBe(409);
     expect(await shared.json()).toMatchObject({
       code: "HostCapabilityMissing",
-      missingCapabilities: ["shared"],
+      missingCapabilities: ["isolation.shared"],
       retryable: true,
     });
     const response = await call("/sandboxes", { ...json(desktop), bearer: org.key });
@@ -194,7 +194,7 @@ describe("what the org may not have, in this order:", () => {
   });
 
   test("a host that says it can gets the request whole", async () => {
-    const host = await newVmHost({ capabilities: ["shared", "desktop"] });
+    const host = await newVmHost({ capabilities: ["isolation.shared", "desktop"] });
     const org = await newOrg("professional");
     await newSandbox(org.key, { isolation: "shared" });
     await newSandbox(org.key, { kind: "desktop", resolution: "800x600", template: "office" });

@@ -1,0 +1,66 @@
+import {
+  CreateDesktop,
+  DesktopCreated,
+  DesktopPaused,
+  DesktopRecord,
+  DesktopResumed,
+} from "../vm/desktop.ts";
+import { Deleted } from "../vm/sandbox.ts";
+import type { Operation } from "./operation.ts";
+import { SANDBOXES } from "./sandboxes.ts";
+
+const { createSandbox, pauseSandbox, resumeSandbox } = SANDBOXES;
+const { auth, bodyBytes } = createSandbox;
+const common = { auth, bodyBytes };
+
+/** What this surface leaves to POST /sandboxes: it has no headless kind, and records whatever it boots. */
+const NOT_OF_DESKTOPS: readonly string[] = [
+  "RecordingRequiresDesktop",
+  "RecordingRequiresGoldenBoot",
+];
+
+/** Document 2, Endpoints: the older surface of desktops over the same pipeline. */
+export const DESKTOPS = {
+  createDesktop: {
+    ...common,
+    method: "POST",
+    path: "/desktops",
+    summary: "Create a desktop: a microVM with a screen.",
+    idempotent: true,
+    request: CreateDesktop,
+    success: { status: 201, body: DesktopCreated },
+    errors: createSandbox.errors.filter((code) => !NOT_OF_DESKTOPS.includes(code)),
+  },
+  getDesktop: {
+    ...common,
+    method: "GET",
+    path: "/desktops/:id",
+    summary: "Read a desktop. It counts as activity.",
+    success: { status: 200, body: DesktopRecord },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  deleteDesktop: {
+    ...common,
+    method: "DELETE",
+    path: "/desktops/:id",
+    summary: "Destroy a desktop. Repeating it is fine.",
+    success: { status: 200, body: Deleted },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  pauseDesktop: {
+    ...common,
+    method: "POST",
+    path: "/desktops/:id/pause",
+    summary: "Save RAM and disk of a desktop and free its place. Repeating it is fine.",
+    success: { status: 200, body: DesktopPaused },
+    errors: pauseSandbox.errors,
+  },
+  resumeDesktop: {
+    ...common,
+    method: "POST",
+    path: "/desktops/:id/resume",
+    summary: "Let a paused desktop run on.",
+    success: { status: 200, body: DesktopResumed },
+    errors: resumeSandbox.errors,
+  },
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,77 @@
+import { LIMITS } from "../limits.ts";
+import { Deleted } from "../vm/sandbox.ts";
+import { CreateTemplate, Template, TemplateList, TemplateLogs } from "../vm/template.ts";
+import type { Operation } from "./operation.ts";
+
+const common = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
+const STORES = ["ControlPlaneUnavailable", "ObjectUnavailable"] as const;
+
+/** Custom templates (decisions, Additive routes). An id that is not the caller's is `NotFound`. */
+export const TEMPLATES = {
+  createTemplate: {
+    ...common,
+    method: "POST",
+    path: "/templates",
+    summary: "Build a template: machines made of it start where the build ended.",
+    idempotent: true,
+    request: CreateTemplate,
+    success: { status: 202, body: Template },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "LocalFilesUnsupported",
+      "InvalidIdempotencyKey",
+      "IdempotencyKeyReused",
+      "NotEntitled",
+      "FeatureRequiresPlan",
+      "InsufficientCredit",
+      "NotFound",
+      "TemplateKindMismatch",
+      "TemplateNotReady",
+      "ConcurrencyLimitExceeded",
+      "AdmissionUnavailable",
+      ...STORES,
+    ],
+  },
+  listTemplates: {
+    ...common,
+    method: "GET",
+    path: "/templates",
+    summary: "List the built-in templates, then the org's, newest first.",
+    success: { status: 200, body: TemplateList },
+    errors: STORES,
+  },
+  getTemplate: {
+    ...common,
+    method: "GET",
+    path: "/templates/:id",
+    summary: "Read a template.",
+    success: { status: 200, body: Template },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  templateLogs: {
+    ...common,
+    method: "GET",
+    path: "/templates/:id/logs",
+    summary: "Read the log of a build, or follow it with `Accept: text/event-stream`.",
+    query: { offset: { description: "The `nextOffset` of the page before." } },
+    success: { status: 200, body: TemplateLogs },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  cancelTemplate: {
+    ...common,
+    method: "POST",
+    path: "/templates/:id/cancel",
+    summary: "End a build: the template is failed then. One that is over stays as it is.",
+    success: { status: 202, body: Template },
+    errors: ["NotFound", "ObjectUnavailable"],
+  },
+  deleteTemplate: {
+    ...common,
+    method: "DELETE",
+    path: "/templates/:id",
+    summary: "Delete a template. Machines made of it go on.",
+    success: { status: 200, body: Deleted },
+    errors: ["NotFound", "TemplateBuilding", ...STORES],
+  },
+} as const satisfies Record<string, Operation>;

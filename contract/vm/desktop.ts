@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { CreateSandbox } from "./create.ts";
+import { LifecycleWanted } from "./lifecycle.ts";
+import { Isolation } from "./machine.ts";
+import type { SandboxState } from "./sandbox.ts";
+
+/**
+ * POST /desktops as it is sent: a table of its own, without `diskGb` and `envs`, which are ignored like
+ * every unknown field. null is the default. Source: document 2, Desktop create request.
+ */
+export const CreateDesktop = CreateSandbox.pick({
+  template: true,
+  resolution: true,
+  cpu: true,
+  memMb: true,
+  timeoutMs: true,
+  metadata: true,
+  record: true,
+  volumes: true,
+}).extend({
+  /** Deprecated. Without a `timeoutMs` it is the idle window, in seconds. */
+  ttlSeconds: z.number().positive().refine(Number.isInteger, "no whole number").nullish(),
+  lifecycle: LifecycleWanted.pick({ onTimeout: true, autoResume: true }).strict().nullish(),
+  isolation: Isolation.exclude(["shared"]).nullish(),
+});
+export type CreateDesktop = z.infer<typeof CreateDesktop>;
+
+/** 201 of POST /desktops. */
+export const DesktopCreated = z.object({
+  sessionId: z.string(),
+  streamUrl: z.string(),
+  controlUrl: z.string(),
+  expiresAt: z.iso.datetime(),
+  recordingUrl: z.string().exactOptional(),
+});
+export type DesktopCreated = z.infer<typeof DesktopCreated>;
+
+/** What a desktop is on its own surface: `ready` is `running` on the other one (document 2). */
+export const DesktopStatus = z.enum(["starting", "ready", "paused", "releasing", "gone"]);
+export type DesktopStatus = z.infer<typeof DesktopStatus>;
+
+/** The word of /desktops for each state of a sandbox. */
+export const DESKTOP_STATUS: Record<SandboxState, DesktopStatus> = {
+  starting: "starting",
+  running: "ready",
+  paused: "paused",
+  archived: "paused",
+  releasing: "releasing",
+  gone: "gone",
+};
+
+/** 200 of GET /desktops/:id. One that is gone has no deadline any more. */
+export const DesktopRecord = z.object({
+  sessionId: z.string(),
+  status: DesktopStatus,
+  expiresAt: z.iso.datetime().nullable(),
+  orgId: z.string(),
+});
+export type DesktopRecord = z.infer<typeof DesktopRecord>;
+
+/** 200 of POST /desktops/:id/pause. */
+export const DesktopPaused = z.object({ sessionId: z.string(), status: z.literal("paused") });
+export type DesktopPaused = z.infer<typeof DesktopPaused>;
+
+/** 200 of POST /desktops/:id/resume. */
+export const DesktopResumed = z.object({ sessionId: z.string(), status: z.literal("ready") });
+export type DesktopResumed = z.infer<typeof DesktopResumed>;

@@ -1,0 +1,85 @@
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { BUILD, CLEAR, CLEAR_ALL, PREPARE } from "./place.ts";
+import { Share } from "./share.ts";
+
+const run = promisify(execFile);
+/** Addresses of the machine's network that are nobody's; QEMU's own are below. */
+const FIRST_ADDRESS = 16;
+const LAST_ADDRESS = 250;
+
+/** The shares of this machine. */
+export class Shares {
+  readonly #shares = new Map<string, Share>();
+  readonly #ending = new Map<string, Promise<void>>();
+  readonly #addresses = new Set<number>();
+  #prepared: Promise<void> | null = null;
+
+  /** Makes a share and starts its agent. */
+  async make(spec: ShareSpec): Promise<void> {
+    if (this.#shares.has(spec.id)) return;
+    await (this.#prepared ??= prepare());
+    const address = this.#takeAddress();
+    try {
+      await script(BUILD, spec.id, String(address), String(spec.diskGb));
+      const share = await Share.start(spec, address);
+      this.#shares.set(spec.id, share);
+      void share.gone.then(() => this.#clear(spec.id, address));
+    } catch (error) {
+      await this.#clear(spec.id, address);
+      throw refuse("NoSpace", `The share could not be made: ${wordsOf(error)}`);
+    }
+  }
+
+  get(id: string): Share {
+    const share = this.#shares.get(id);
+    if (!share) throw refuse("NotFound", "There is no such share.");
+    return share;
+  }
+
+  async end(id: string): Promise<void> {
+    const share = this.#shares.get(id);
+    if (share) {
+      await share.kill();
+      await share.gone;
+    }
+    await this.#ending.get(id);
+  }
+
+  #clear(id: string, address: number): Promise<void> {
+    this.#shares.delete(id);
+    const clearing = script(CLEAR, id)
+      .catch(() => {})
+      .finally(() => {
+        this.#ending.delete(id);
+        this.#addresses.delete(address);
+      });
+    this.#ending.set(id, clearing);
+    return clearing;
+  }
+
+  #takeAddress(): number {
+    for (let address = FIRST_ADDRESS; address <= LAST_ADDRESS; address += 1) {
+      if (this.#addresses.has(address)) continue;
+      this.#addresses.add(address);
+      return address;
+    }
+    throw refuse("NoSpace", "This machine has no room for another share.");
+  }
+}
+
+async function prepare(): Promise<void> {
+  await script(PREPARE);
+  await script(CLEAR_ALL);
+}
+
+async function script(text: string, ...args: string[]): Promise<void> {
+  await run("sh", ["-c", text, "share", ...args]);
+}
+
+function wordsOf(error: unknown): string {
+  const said = error instanceof Error && "stderr" in error ? String(error.stderr) : "";
+  return (said || String(error)).slice(-300);
+}

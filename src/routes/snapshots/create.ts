@@ -1,0 +1,22 @@
+import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { newSnapshotId } from "@svc/contract/ids.ts";
+import { CreateSnapshot } from "@svc/contract/vm/snapshot.ts";
+import { parseObject } from "../../body.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { ownedSandbox } from "../sandboxes/owned.ts";
+import { recordOf } from "./record.ts";
+
+/** Whose snapshot is wanted, and what it is to be called. Throws the 404 and the 400 that need no object. */
+export async function readSnapshotWish(c: AppContext) {
+  const sandbox = await ownedSandbox(c);
+  const { name, metadata } = await parseObject(c, CreateSnapshot);
+  return { sandbox, name: name?.trim() || "snapshot", metadata: metadata ?? {} };
+}
+
+export const createSnapshot: Handler = async (c) => {
+  const { sandbox, name, metadata } = await readSnapshotWish(c);
+  const order = { id: newSnapshotId(), name, metadata, createdAt: Date.now() };
+  const answer = await sandbox.ask((object) => object.snapshot(order));
+  if (isRefusal(answer)) return errorResponse(answer.refused);
+  return c.json(recordOf(answer.snapshot), 201);
+};

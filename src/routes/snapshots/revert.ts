@@ -1,0 +1,23 @@
+import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
+import { RevertSandbox } from "@svc/contract/vm/snapshot.ts";
+import { parseObject } from "../../body.ts";
+import { baseUrlOf, type Handler } from "../../context.ts";
+import { noSandbox, ownedSandbox } from "../sandboxes/owned.ts";
+import { controlUrlOf } from "../sandboxes/record.ts";
+import { checkResume } from "../sandboxes/resume.ts";
+
+export const revertSandbox: Handler = async (c) => {
+  const sandbox = await ownedSandbox(c);
+  const { id, ask } = sandbox;
+  const { snapshotId } = await parseObject(c, RevertSandbox);
+  const view = await ask((object) => object.look());
+  if (!view || view.goneAt !== null) throw noSandbox();
+  const caller = c.get("caller");
+  if (view.state === "paused") await checkResume(c.env, view.kind, caller);
+  const admission = { plan: caller.planName, cap: caller.plan.vms };
+  const answer = await ask((object) => object.revert({ snapshotId, admission }));
+  if (isRefusal(answer)) return errorResponse(answer.refused);
+  const body: SandboxResumed = { state: "running", controlUrl: controlUrlOf(baseUrlOf(c), id) };
+  return c.json(body);
+};

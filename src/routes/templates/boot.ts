@@ -1,0 +1,28 @@
+import { ApiError } from "@svc/contract/errors.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { TemplateView } from "../../../control-plane/templates.ts";
+import { templateObject } from "../../../durable-objects/template.ts";
+import type { AppContext } from "../../context.ts";
+import { reach } from "../../objects.ts";
+
+/** Malformed, unknown, another org's: one answer, to the byte. */
+export const noTemplate = (): ApiError => new ApiError("NotFound", "There is no such template.");
+
+/** The object of a template of the caller's. */
+export const ownTemplate = (c: AppContext, id: string) =>
+  templateObject(c.env, c.get("caller").orgId, id);
+
+/** The template that a machine of this kind is made of. 404, then 400 for another kind, then 409 while it is not ready. */
+export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<TemplateView> {
+  const template = await reach(() => ownTemplate(c, id).read());
+  if (!template) throw noTemplate();
+  if (template.kind !== kind) {
+    const text = `template: it makes a ${template.kind}, not a ${kind}`;
+    throw new ApiError("TemplateKindMismatch", text, { field: "template" });
+  }
+  if (template.state !== "ready") {
+    const why = template.state === "failed" ? "its build failed" : "it is still being built";
+    throw new ApiError("TemplateNotReady", `The template is not ready: ${why}.`);
+  }
+  return template;
+}

@@ -1,0 +1,10 @@
+import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import type { Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import { noTemplate, ownTemplate } from "./boot.ts";
+
+export const deleteTemplate: Handler = async (c) => {
+  const answer = await reach(() => ownTemplate(c, c.req.param("id") ?? "").delete());
+  if (!answer) throw noTemplate();
+  return isRefusal(answer) ? errorResponse(answer.refused) : c.json({ ok: true });
+};

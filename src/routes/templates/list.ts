@@ -1,0 +1,20 @@
+import type { TemplateList } from "@svc/contract/vm/template.ts";
+import { listTemplates as rowsOf } from "../../../control-plane/templates.ts";
+import type { TemplateView } from "../../../control-plane/templates.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { reach } from "../../objects.ts";
+import { ownTemplate } from "./boot.ts";
+import { BUILT_IN, templateOf } from "./record.ts";
+
+export const listTemplates: Handler = async (c) => {
+  const rows = await rowsOf(c.env.DB, c.get("caller").orgId);
+  const views = await Promise.all(rows.map((row) => fresh(c, row)));
+  const own = views.filter((view) => view !== null).map(templateOf);
+  const body: TemplateList = { templates: [...BUILT_IN, ...own] };
+  return c.json(body);
+};
+
+/** One that is being built is asked itself, so that list and record agree. */
+async function fresh(c: AppContext, row: TemplateView): Promise<TemplateView | null> {
+  return row.state === "building" ? reach(() => ownTemplate(c, row.id).read()) : row;
+}

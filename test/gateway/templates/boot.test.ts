@@ -1,0 +1,70 @@
+import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import { expect, test, vi } from "vitest";
+import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import {
+  anotherBuildHost,
+  bodyOf,
+  newBuildHost,
+  newTemplate,
+  readyTemplate,
+} from "../../support/worker-templates.ts";
+
+const create = (key: string, body: object) => call("/sandboxes", { ...json(body), bearer: key });
+
+test("a sandbox of a template goes on where the build ended, on the host that has it, in its sizes", async () => {
+  const host = await newBuildHost();
+  const { key } = await newOrg("professional");
+  const { templateId } = await readyTemplate(key, bodyOf({}, { cpu: 1, memMb: 1024, diskGb: 6 }));
+  const other = await anotherBuildHost();
+  await host.beat({ capabilities: ["snapshots"], warm: 0 });
+  const response = await create(key, { template: templateId, envs: { A: "b" } });
+  expect(response.status).toBe(201);
+  const created = SandboxCreated.parse(await response.json());
+  expect(created).toMatchObject({ kind: "sandbox", cpu: 1, memMb: 1024, diskGb: 6 });
+  expect([await host.held(), await other.held()]).toEqual([[created.sandboxId], []]);
+  const [placed] = await host.calls("PUT");
+  const source = { type: "snapshot", id: templateId };
+  expect(placed?.body).toMatchObject({ source, cpu: 1, memMb: 1024, envs: { A: "b" } });
+  const record = await call(`/sandboxes/${created.sandboxId}`, { bearer: key });
+  expect(await record.json()).toMatchObject({ template: templateId, memMb: 1024 });
+});
+
+test("one that is being built, or that failed, is 409 and takes no place", async () => {
+  const host = await newBuildHost();
+  await host.steer({ build: "hang" });
+  const { key } = await newOrg("professional");
+  const { templateId } = await newTemplate(key);
+  for (let times = 0; times < 2; times += 1) {
+    const response = await create(key, { template: templateId });
+    expect(response.status).toBe(409);
+    expect(await response.json()).toMatchObject({ code: "TemplateNotReady" });
+    await call(`/templates/${templateId}/cancel`, { method: "POST", bearer: key });
+  }
+  expect(await host.calls("PUT")).toEqual([]);
+});
+
+test("another kind is 400 before it is asked whether it is ready; another org's is 404", async () => {
+  const host = await newBuildHost();
+  await host.steer({ build: "hang" });
+  const { key } = await newOrg("professional");
+  const { key: other } = await newOrg("professional");
+  const { templateId } = await newTemplate(key);
+  const mismatch = await create(key, { template: templateId, kind: "desktop" });
+  expect(mismatch.status).toBe(400);
+  expect(await mismatch.json()).toMatchObject({ code: "TemplateKindMismatch", field: "template" });
+  const foreign = await create(other, { template: templateId });
+  expect(foreign.status).toBe(404);
+  expect(await foreign.text()).toBe('{"error":"There is no such template.","code":"NotFound"}');
+});
+
+test("a template of a template begins with it, and has its sizes", async () => {
+  const host = await newBuildHost();
+  const { key } = await newOrg("professional");
+  const { templateId } = await readyTemplate(key, bodyOf({}, { memMb: 1024 }));
+  const from = { template: templateId };
+  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 15_000);
+  expect(second).toMatchObject({ state: "ready", memMb: 1024 });
+  const { calls } = await host.steer();
+  const asked = calls.find(({ path }) => path === `/templates/${second.templateId}`);
+  expect(asked?.body).toMatchObject({ from: { type: "snapshot", id: templateId } });
+});

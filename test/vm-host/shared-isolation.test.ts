@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { missingMachine } from "./needs.ts";
+import { Rig, pathOf } from "./rig.ts";
+
+const MACHINE_MS = 400_000;
+const SHARE = { isolation: "shared", memMb: 256 } as const;
+
+describe.skipIf(await missingMachine())("shares of a machine", { timeout: MACHINE_MS }, () => {
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await Rig.start();
+    await rig.able();
+    await rig.place("left", { ...SHARE, envs: { SECRET: "of-left" } });
+    await rig.place("right", SHARE);
+    const mark = "echo left > /tmp/mark; echo left > /root/mark; echo left > /dev/shm/mark";
+    await rig.sh("left", `${mark}; exec -a left-sleeper sleep 3600 >/dev/null 2>&1 &`);
+    await rig.sh("left", "bash -c 'exec -a left-sleeper sleep 3600' >/dev/null 2>&1 &");
+  }, MACHINE_MS);
+  afterAll(() => rig?.stop());
+
+  test("processes, files and environment of a neighbour are not there", async () => {
+    expect(await rig.sh("left", "cat /tmp/mark /root/mark /dev/shm/mark; echo $SECRET")).toBe(
+      "left\nleft\nleft\nof-left",
+    );
+    expect(await rig.sh("right", "ls /tmp /root /dev/shm")).not.toContain("mark");
+    expect(await rig.sh("left", "pgrep -f left-sleepe[r] | wc -l")).not.toBe("0");
+    expect(await rig.sh("right", "pgrep -f left-sleepe[r] | wc -l")).toBe("0");
+    expect(await rig.sh("right", "cat /proc/[0-9]*/environ | tr '\\0' '\\n'")).not.toContain(
+      "of-left",
+    );
+  });
+
+  test("nothing of the machine around is in reach: its disk, its ports, its agent, other disks", async () => {
+    const devices = await rig.sh("right", "ls /dev");
+    expect(devices).not.toMatch(/vd|vport|loop|kmsg|mem|hvc|ttyS/);
+    // A device that root makes for itself cannot be opened, and cannot be made.
+    expect(await rig.sh("right", "mknod /dev/mine b 254 0; mknod /root/mine c 1 1")).toMatch(
+      /Operation not permitted[\s\S]*Operation not permitted/,
+    );
+    expect(await rig.sh("right", "ls -A /svc /run/svc/shares 2>&1 | grep -c 'No such file'")).toBe(
+      "2",
+    );
+    // To make the folder does not uncover what lies there in the machine.
+    expect(await rig.sh("right", "mkdir /svc && ls -A /svc | wc -l; rmdir /svc")).toBe("0");
+    expect(await rig.sh("right", "ps -e -o pid= | wc -l")).toMatch(/^[3-9]$/);
+    expect(await rig.sh("right", "ss -xlnH | wc -l; ss -tlnH | wc -l")).toBe("0\n0");
+    expect(await rig.sh("right", "echo x > /opt/svc/agent.mjs")).toContain("Read-only");
+  });
+
+  test.each([
+    ["mount", "mount -t tmpfs none /mnt"],
+    ["remount what is read-only", "mount -o remount,rw /proc/sys"],
+    ["unmount what hides", "umount /proc/sys"],
+    ["make a user namespace", "unshare -Ur true"],
+    ["make a mount namespace", "unshare -m true"],
+    ["enter another namespace", "nsenter -t 1 -n true --net=/proc/1/ns/net"],
+    ["change the kernel", "echo x > /proc/sys/kernel/core_pattern"],
+    ["ask for a restart", "echo b > /proc/sysrq-trigger"],
+    ["load a module", "modprobe dummy"],
+    ["set the clock", "date -s '2020-01-01'"],
+    ["set the name", "hostname other"],
+    ["configure its network", "ip addr add 10.0.2.15/24 dev eth0"],
+    ["write its machine's groups", "echo 100 > /sys/fs/cgroup/memory.max"],
+    ["lift its count of tasks", "echo max > /sys/fs/cgroup/pids.max"],
+    ["protect itself from the kernel", "echo -1000 > /proc/self/oom_score_adj"],
+    ["read the kernel's log", "dmesg"],
+  ])("root cannot %s", async (_name, line) => {
+    const { exitCode, stdout } = await rig.exec("right", "sh", ["-c", line]);
+    expect([exitCode === 0, stdout]).toEqual([false, expect.any(String)]);
+  });
+
+  test("the kernel's keys, which are one store for all, are closed", async () => {
+    const code =
+      "import ctypes; l = ctypes.CDLL(None, use_errno=True)\n" +
+      "r = l.syscall(248, b'user', b'x', b'y', 1, -4); print(r, ctypes.get_errno())";
+    expect((await rig.exec("right", "python3", ["-c", code])).stdout).toBe("-1 1\n");
+  });
+
+  test("a neighbour's ports and the machine's own are out of reach, also through the network", async () => {
+    const serve = "cd /tmp; python3 -m http.server 8123 --bind 0.0.0.0 >/dev/null 2>&1 &";
+    await rig.sh("left", serve);
+    const address = (await rig.sh("left", "hostname -I")).split(" ")[0] ?? "";
+    expect(address).toMatch(/^10\.0\.2\.\d+$/);
+    const get = (url: string) => `curl -s -o /dev/null -m 5 -w '%{http_code}' ${url}; true`;
+    const ready = `for n in $(seq 100); do [ "$(${get(`http://${address}:8123/mark`)})" = 200 ] && break; sleep 0.2; done`;
+    expect(await rig.sh("left", `${ready}; ${get(`http://${address}:8123/mark`)}`, 60_000)).toBe(
+      "200",
+    );
+    expect(await rig.sh("right", get(`http://${address}:8123/mark`))).toBe("000");
+    expect(await rig.sh("right", get("http://127.0.0.1:8123/mark"))).toBe("000");
+    // The host serves it from inside the share.
+    const path = `${pathOf("left")}/ports/8123/mark`;
+    expect(await (await rig.call("GET", path, "left")).text()).toBe("left\n");
+    const other = `${pathOf("right")}/ports/8123/mark`;
+    expect((await rig.call("GET", other, "right")).status).toBe(425);
+  });
+
+  test("the files of a share are those that its own processes see, links and all", async () => {
+    const at = (path: string) => `${pathOf("right")}/files?path=${encodeURIComponent(path)}`;
+    await rig.sh("left", "echo secret > /etc/left-only");
+    await rig.sh("right", "ln -s /etc/left-only /root/link; ln -s /proc/1/root/svc /root/up");
+    for (const path of ["/root/link", "/etc/left-only", "/proc/1/root/etc/left-only", "/root/up/x"])
+      expect((await rig.call("GET", at(path), "right")).status).toBe(404);
+    const put = await rig.call("PUT", at("/root/link"), "right", undefined, { body: "mine" });
+    expect(put.status).toBe(200);
+    expect(await rig.sh("right", "cat /etc/left-only")).toBe("mine");
+    expect(await rig.sh("left", "cat /etc/left-only")).toBe("secret");
+  });
+
+  test("memory beyond the cap ends who took it, and nobody else", async () => {
+    const hog = ["-c", "x = bytearray(600 << 20); print(len(x))"];
+    expect(await rig.exec("right", "python3", hog)).toMatchObject({ exitCode: 137, oom: true });
+    expect(await rig.sh("right", "echo alive")).toBe("alive");
+    expect(await rig.sh("left", "pgrep -f left-sleepe[r] | wc -l")).not.toBe("0");
+    const metrics = await (await rig.call("GET", `${pathOf("right")}/metrics`, "right")).json();
+    expect(metrics).toMatchObject({ contextScoped: true, memTotalBytes: 256 * 1024 * 1024 });
+    expect((metrics as { memBytes: number }).memBytes).toBeLessThan(256 * 1024 * 1024);
+  });
+
+  test("a fork bomb is held by its count of tasks; neighbours go on, and it can be ended", async () => {
+    const bomb = "f() { f | f & }; f; sleep 3600";
+    const bombing = rig.exec("right", "bash", ["-c", bomb], { timeoutMs: 15_000 });
+    expect(await rig.sh("left", "echo alive", 60_000)).toBe("alive");
+    expect((await bombing).exitCode).toBe(124);
+    expect(await rig.sh("right", "echo over", 60_000)).toBe("over");
+  });
+
+  test("a share that was killed from inside is back with another agent, and its neighbour never noticed", async () => {
+    await rig.sh("right", "pkill -KILL node; sleep 3600").catch(() => "");
+    await expect
+      .poll(() => rig.sh("right", "echo back").catch(() => ""), { timeout: 120_000, interval: 500 })
+      .toBe("back");
+    expect(await rig.sh("left", "cat /tmp/mark")).toBe("left");
+  });
+
+  test("DELETE ends its processes alone, and the last share takes the machine with it", async () => {
+    expect((await rig.delete("right")).status).toBe(204);
+    expect(await rig.sh("left", "cat /tmp/mark")).toBe("left");
+    const { free } = await rig.gateway.beat(({ vms }) => vms.length === 1);
+    expect((await rig.delete("left")).status).toBe(204);
+    const after = await rig.gateway.beat((beat) => beat.free.slots > free.slots);
+    expect(after.vms).toEqual([]);
+  });
+});

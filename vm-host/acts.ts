@@ -1,0 +1,34 @@
+import type { Log } from "@svc/host-kit/log.ts";
+import { Builds } from "./builds/builds.ts";
+import { SharedPool } from "./shared/pool.ts";
+import type { Capacity } from "./sizes.ts";
+import { VmStates } from "./snapshots/states.ts";
+import type { Store } from "./snapshots/store.ts";
+import { Vms } from "./vms.ts";
+import type { Volumes } from "./volumes/volumes.ts";
+
+/** Machines, and all that is done to them. */
+export interface Acts {
+  vms: Vms;
+  states: VmStates;
+  shared: SharedPool;
+  builds: Builds;
+}
+
+export interface ActsParts {
+  capacity: Capacity;
+  store: Store;
+  volumes: Volumes;
+  hasEgress: boolean;
+  log: Log;
+  onChange: () => void;
+}
+
+export function openActs(parts: ActsParts): Acts {
+  const { store, onChange } = parts;
+  const vms = new Vms(parts);
+  const states = new VmStates({ ...parts, vms });
+  vms.know(states);
+  const shared = new SharedPool({ ...parts, vms });
+  return { vms, states, shared, builds: new Builds(store, onChange) };
+}
