@@ -3,29 +3,39 @@ import type { HostAnswer } from "./vm-client.ts";
 
 const longestTimerMs = 2 ** 31 - 1;
 
+interface CallLimits {
+  idleMs: number;
+  budgetMs: number | undefined;
+  gone?: AbortSignal;
+}
+
 /** Calls to a machine that may take long, and keep it in use meanwhile. */
 export class MachineCalls {
   readonly #running = new Set<AbortController>();
 
   /**
    * Runs one. `use` is told now and then and at the end that the machine is in use; a call that knows its
-   * budget and is far beyond it is cut.
+   * budget and is far beyond it is cut, as is one whose caller has `gone`.
    */
   async run<T>(
-    { idleMs, budgetMs }: { idleMs: number; budgetMs: number | undefined },
+    { idleMs, budgetMs, gone }: CallLimits,
     use: () => void,
     work: (signal: AbortSignal) => Promise<HostAnswer<T>>,
   ): Promise<HostAnswer<T>> {
     const call = new AbortController();
     this.#running.add(call);
+    const cut = () => call.abort();
+    gone?.addEventListener("abort", cut);
+    if (gone?.aborted) cut();
     const pulse = setInterval(use, Math.min(idleMs / 2, LIMITS.heartbeatMs));
     const mostMs = Math.min((budgetMs ?? Infinity) + LIMITS.backgroundReleaseMs, longestTimerMs);
-    const overdue = setTimeout(() => call.abort(), mostMs);
+    const overdue = setTimeout(cut, mostMs);
     try {
       return await work(call.signal);
     } finally {
       clearInterval(pulse);
       clearTimeout(overdue);
+      gone?.removeEventListener("abort", cut);
       this.#running.delete(call);
       use();
     }

@@ -29,7 +29,8 @@ export class SandboxUses {
     this.#life = life;
   }
 
-  async exec(body: Exec): Promise<{ result: ExecResult } | Refusal> {
+  /** `gone`: aborted when nobody waits for the answer any more, which ends the command. */
+  async exec(body: Exec, gone?: AbortSignal): Promise<{ result: ExecResult } | Refusal> {
     // What comes while it is being paused finds it paused.
     await this.#life.lane.settled();
     const sandbox = this.#life.use();
@@ -39,7 +40,7 @@ export class SandboxUses {
     const { state } = sandbox;
     const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
     const answer = await this.#life.calls.run(
-      { idleMs, budgetMs: body.timeoutMs },
+      { idleMs, budgetMs: body.timeoutMs, ...(gone && { gone }) },
       () => this.#life.use(),
       (signal) => execInVm(this.#env, url, sandbox, body, signal),
     );

@@ -1,7 +1,7 @@
 import { errorResponse, type Refusal } from "@svc/contract/errors.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import type { Exec } from "@svc/contract/vm/exec.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { DurableObject } from "cloudflare:workers";
@@ -96,16 +96,12 @@ export class SandboxDO extends DurableObject<Env> {
 
   /** Runs a command to its end. A Response, so that long output needs no second copy on its way. */
   override async fetch(request: Request): Promise<Response> {
-    const answer = await this.exec(await request.json<Exec>());
+    const answer = await this.#uses.exec(await request.json<Exec>(), request.signal);
     if ("result" in answer) return Response.json(answer.result);
     const response = errorResponse(answer.refused);
     const sandbox = this.#life.load();
     if (sandbox?.state.status === "paused" && sandbox.autoResume) response.headers.set(ASLEEP, "1");
     return response;
-  }
-
-  exec(body: Exec): Promise<{ result: ExecResult } | Refusal> {
-    return this.#uses.exec(body);
   }
 
   locate(): Promise<Located | Refusal | Asleep> {

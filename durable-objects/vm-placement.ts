@@ -1,12 +1,12 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
-import { LIMITS } from "@svc/contract/limits.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
 import { holderAway, hostsFor, notRestorable, type SavedMachine } from "./restorable.ts";
-import { placeVm, type PlaceVmAnswer } from "./vm-client.ts";
+import { VmAttempts } from "./vm-attempts.ts";
+import type { PlaceVmAnswer } from "./vm-client.ts";
 
 /** A sandbox looking for a host. */
 export interface VmSeeker {
@@ -26,28 +26,48 @@ const mostAsked = 5;
 
 /**
  * Finds a host for a machine: asks those that can make it, the likeliest first. What the fleet knows may
- * be seconds old, so that a host that looks full is asked too: it decides, in its own words.
+ * be seconds old, so that a host that looks full is asked too: it decides, in its own words. One that says
+ * nothing does not use up the time of the others: a free one is asked beside it, and the first machine counts.
  */
 export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacement> {
-  const deadline = Date.now() + seeker.acquireMs;
   const { hosts: able, missing } = await hostsOf(env, seeker.body);
   const { saved } = seeker;
   const choice = saved && able.length > 0 ? hostsFor(able, saved) : { hosts: able };
   if (isRefusal(choice)) return choice;
   const { hosts } = choice;
-  const answers: Exclude<PlaceVmAnswer, { type: "placed" }>[] = [];
-  for (const host of hosts.slice(0, mostAsked)) {
-    const leftMs = deadline - Date.now();
-    if (leftMs <= 0 || !seeker.isWanted()) break;
-    const waitMs = leftMs + LIMITS.hostAnswerMs;
-    const answer = await placeVm(env, host.url, seeker.subject, seeker.body, waitMs);
-    if (answer.type === "placed") return placedOn(host, answer.got);
-    answers.push(answer);
-  }
   if (saved && able.length > 0 && hosts.length === 0) return holderAway();
   if (hosts.length === 0) return noHost(seeker.body, missing);
+  const attempts = new VmAttempts(env, seeker);
+  try {
+    return await firstPlaced(attempts, hosts.slice(0, mostAsked), seeker.body);
+  } finally {
+    attempts.close();
+  }
+}
+
+async function firstPlaced(
+  attempts: VmAttempts,
+  hosts: HostRecord[],
+  body: PlaceVm,
+): Promise<VmPlacement> {
+  const answers: NotPlaced[] = [];
+  for (const [at, host] of hosts.entries()) {
+    if (!attempts.isWorthIt) break;
+    attempts.begin(host);
+    const another = hosts[at + 1];
+    const patienceMs = another && hasRoom(another, body) ? attempts.patienceMs : Infinity;
+    const came = await attempts.next(patienceMs);
+    if (came?.answer.type === "placed") return placedOn(came.host, came.answer.got);
+    if (came) answers.push(came.answer);
+  }
+  for (let came = await attempts.next(); came; came = await attempts.next()) {
+    if (came.answer.type === "placed") return placedOn(came.host, came.answer.got);
+    answers.push(came.answer);
+  }
   return refusalOf(answers);
 }
+
+type NotPlaced = Exclude<PlaceVmAnswer, { type: "placed" }>;
 
 function placedOn({ hostId, url }: HostRecord, got: VmPlaced): VmPlacement {
   const { bootId, seq } = got;
@@ -77,17 +97,20 @@ export function neededBy({ kind, source, isolation, volumes, record }: PlaceVm):
   ].flat();
 }
 
+const hasRoom = ({ free }: HostRecord, { cpu, memMb }: PlaceVm): boolean =>
+  free !== undefined && free.slots > 0 && free.cpu >= cpu && free.memMb >= memMb;
+
 /** Hosts that hold the template first, then those with room and the image, then those with a warm machine, then the emptiest. */
 function likelier(body: PlaceVm) {
   const rank = (host: HostRecord): number[] => {
     const { free, images = [], warm = 0 } = host;
-    const hasRoom = free && free.slots > 0 && free.cpu >= body.cpu && free.memMb >= body.memMb;
     const { source } = body;
     const hasImage =
       source.type !== "image" ||
       images.some(({ name, state }) => name === source.name && state === "ready");
     const holds = source.type === "snapshot" && host.templates?.includes(source.id);
-    return [holds ? 1 : 0, hasRoom && hasImage ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
+    const isFit = hasRoom(host, body) && hasImage;
+    return [holds ? 1 : 0, isFit ? 1 : 0, warm > 0 ? 1 : 0, free?.memMb ?? 0];
   };
   return (left: HostRecord, right: HostRecord): number => {
     const [a, b] = [rank(left), rank(right)];
@@ -112,7 +135,7 @@ function lacking(missingCapabilities: string[]): Refusal {
 }
 
 /** One refusal of several: the one that best says what would help. */
-function refusalOf(answers: Exclude<PlaceVmAnswer, { type: "placed" }>[]): Refusal {
+function refusalOf(answers: NotPlaced[]): Refusal {
   const refused = answers.flatMap((answer) => (answer.type === "refused" ? [answer.refused] : []));
   const saying = (code: VmRefused["code"]) => refused.find((one) => one.code === code);
   const small = saying("InsufficientCapacity");

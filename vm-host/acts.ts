@@ -1,6 +1,7 @@
 import type { Log } from "@svc/host-kit/log.ts";
 import { Builds } from "./builds/builds.ts";
 import { SharedPool } from "./shared/pool.ts";
+import { SharedRests } from "./shared/rests.ts";
 import type { Capacity } from "./sizes.ts";
 import { VmStates } from "./snapshots/states.ts";
 import type { Store } from "./snapshots/store.ts";
@@ -27,8 +28,9 @@ export interface ActsParts {
 export function openActs(parts: ActsParts): Acts {
   const { store, onChange } = parts;
   const vms = new Vms(parts);
-  const states = new VmStates({ ...parts, vms });
+  const pool = new SharedPool({ ...parts, vms });
+  const shared = new SharedRests({ ...parts, vms, pool });
+  const states = new VmStates({ ...parts, vms, shared });
   vms.know(states);
-  const shared = new SharedPool({ ...parts, vms });
-  return { vms, states, shared, builds: new Builds(store, onChange) };
+  return { vms, states, shared: pool, builds: new Builds(store, onChange) };
 }

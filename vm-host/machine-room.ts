@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
@@ -12,6 +13,7 @@ import type { Confinement } from "./qemu/confinement.ts";
 import { QEMU, QemuDriver } from "./qemu/driver.ts";
 import { probeAccelerator } from "./qemu/probe.ts";
 import type { Store } from "./snapshots/store.ts";
+import { hostPlatform } from "./snapshots/platform.ts";
 import { Templates } from "./templates.ts";
 
 /** The version of QEMU, or null where there is none. */
@@ -46,6 +48,7 @@ export interface MachineRoom {
   driver: QemuDriver;
   maker: Maker;
   templates: Templates;
+  platform: HostPlatform;
 }
 
 /** Opens it: possible once there is a kernel to try machines with. */
@@ -74,5 +77,6 @@ export async function openMachineRoom(
   const budgetBytes = config.templateBytes;
   const templates = new Templates({ driver, folder, budgetBytes, log, settle });
   await templates.open();
-  return { driver, templates, maker: new Maker(driver, templates, log, onTemplate) };
+  const maker = new Maker(driver, templates, log, onTemplate);
+  return { driver, templates, maker, platform: await hostPlatform(driver) };
 }

@@ -1,4 +1,5 @@
 import { statfs } from "node:fs/promises";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
@@ -25,6 +26,8 @@ export interface Parts {
   capacity: Capacity;
   images: Images;
   driver: VmDriver | null;
+  /** Null until machines can be made. */
+  platform: HostPlatform | null;
   warm: number;
   url: string;
   freeDiskGb: number;
@@ -37,7 +40,7 @@ export interface Parts {
 /** What the host says of itself at this moment, with the next seq. */
 export function snapshotOf(parts: Parts): VmHeartbeat {
   const { config, ground, vms, capacity, images, driver, warm, url, freeDiskGb } = parts;
-  const { durableSnapshots, templates } = parts;
+  const { durableSnapshots, platform, templates } = parts;
   const hint = images.hint;
   return {
     type: "vm",
@@ -46,6 +49,7 @@ export function snapshotOf(parts: Parts): VmHeartbeat {
     url,
     versions: { qemu: ground.qemu ?? "" },
     ...(driver && { accel: shortened(driver.accelerator) }),
+    ...(platform && { platform }),
     capabilities: driver ? [...driver.capabilities] : [],
     isolation: ground.isConfined ? "uid" : "none",
     egress: ground.hasEgress ? "filtered" : "off",

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import { Cgroups } from "@svc/host-kit/cgroups.ts";
@@ -65,6 +66,7 @@ export class VmService {
   readonly #front: Server;
   readonly #heartbeats: Heartbeats<VmHeartbeat>;
   #driver: VmDriver | null = null;
+  #platform: HostPlatform | null = null;
   #shelf: Shelf | null = null;
   #records: RecordRoom | null = null;
   readonly #news: DurableNews;
@@ -181,9 +183,10 @@ export class VmService {
     this.#heartbeats.touch();
   }
 
-  #opened(ground: ImageGround, { driver, maker, templates }: MachineRoom): void {
+  #opened(ground: ImageGround, { driver, maker, templates, platform }: MachineRoom): void {
     const onChange = (): void => this.#heartbeats.touch();
     this.#driver = driver;
+    this.#platform = platform;
     this.#records = openRecordRoom({
       config: this.#config,
       driver,
@@ -245,6 +248,7 @@ export class VmService {
       capacity: this.#capacity,
       images: this.#images,
       driver: this.#driver,
+      platform: this.#platform,
       warm: this.#shelf?.idle ?? 0,
       url: this.url,
       freeDiskGb: this.#freeDiskGb,

@@ -151,10 +151,9 @@ export class Vms {
   }
 
   async #endNow(vm: Vm): Promise<void> {
-    const { volumes } = this.#options;
-    if (!vm.ended) await volumes.unmount(vm);
+    if (!vm.ended) await this.#options.volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
-    await volumes.release(vm.id);
+    await this.#options.volumes.release(vm.id);
   }
 
   /** A machine of a sandbox that runs now. */

@@ -48,6 +48,8 @@ export const SHARE_METHODS = {
   "shares.read": { params: z.object({ id: ShareId }), result: ShareUsage },
   /** Its processes stand still, or go on. Answered when they do. */
   "shares.freeze": { params: z.object({ id: ShareId, isFrozen: z.boolean() }), result: nothing },
+  /** Ends all but these. */
+  "shares.keep": { params: z.object({ ids: z.array(ShareId) }), result: nothing },
   /** Ends every process of it and removes what it has written. Nothing when there is none. */
   "shares.end": { params: z.object({ id: ShareId }), result: nothing },
 } as const;

@@ -5,7 +5,8 @@ import { LIMITS } from "../limits.ts";
 export const OnTimeout = z.enum(["pause", "kill"]);
 export type OnTimeout = z.infer<typeof OnTimeout>;
 
-const wait = z.number().nonnegative().nullish();
+// What is below its least is raised to that, whatever its sign.
+const wait = z.number().nullish();
 
 /** `lifecycle` of a create, as it is sent. Ranges are raised and capped, never refused (document 2). */
 export const LifecycleWanted = z.strictObject({
@@ -37,7 +38,7 @@ export function lifecycleOf(wanted: LifecycleWanted, timeoutMs: number): Lifecyc
     onTimeout: wanted.onTimeout ?? "pause",
     autoResume: wanted.autoResume ?? false,
     parkAfterMs: parked(wanted.parkAfterMs),
-    parkMaxMs: parkMaxMs == null ? null : Math.min(parkMaxMs, LIMITS.parkMaxMs),
+    parkMaxMs: parkMaxMs == null ? null : Math.min(Math.max(parkMaxMs, 0), LIMITS.parkMaxMs),
     hibernateAfterParkedMs: parked(wanted.hibernateAfterParkedMs),
     checkpointEveryMs:
       checkpointEveryMs == null ? null : Math.max(checkpointEveryMs, LIMITS.checkpointLeastMs),

@@ -18,6 +18,10 @@ export function shareMethods(shares = new Shares()): Record<string, Method> {
       await shares.get(id).freeze(isFrozen);
       return {};
     }),
+    "shares.keep": method(SHARE_METHODS["shares.keep"], async ({ ids }) => {
+      await shares.keep(ids);
+      return {};
+    }),
     "shares.end": method(SHARE_METHODS["shares.end"], async ({ id }) => {
       await shares.end(id);
       return {};

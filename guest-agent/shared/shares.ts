@@ -39,6 +39,12 @@ export class Shares {
     return share;
   }
 
+  /** Ends all but these. */
+  async keep(ids: string[]): Promise<void> {
+    const others = [...this.#shares.keys()].filter((id) => !ids.includes(id));
+    await Promise.all(others.map((id) => this.end(id)));
+  }
+
   async end(id: string): Promise<void> {
     const share = this.#shares.get(id);
     if (share) {

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
@@ -17,9 +17,21 @@ import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
-  /** `image`: its image is being built; `hang`: never; `odd`: 201 with nothing of use in it. */
+  /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "busy", "fault", "hang", "odd", "drop"])
+    .enum([
+      "ok",
+      "image",
+      "full",
+      "small",
+      "lacking",
+      "busy",
+      "fault",
+      "hang",
+      "wait",
+      "odd",
+      "drop",
+    ])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
@@ -60,6 +72,8 @@ const METRICS = VmMetrics.parse({
 export class FakeVmHost {
   mode: FakeVmMode = FakeVmMode.parse({});
   capabilities: string[] = [];
+  /** `exec`: a command that hangs began; `exec cut`: nobody waits for it any more. Each with the id. */
+  readonly events = new EventEmitter();
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   readonly vms = new Set<string>();
@@ -135,6 +149,7 @@ export class FakeVmHost {
       this.states.paused.set(id, record);
     }
     this.mode.asleep = {};
+    if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;
     const { paused, parked, snapshots, checkpoints } = this.states;
@@ -191,6 +206,8 @@ export class FakeVmHost {
     const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
     const { put } = this.mode;
     if (put === "hang") return;
+    if (put === "wait")
+      return void this.events.once("steered", () => this.#place(id, text, response));
     if (put === "drop") return void response.destroy();
     if (put === "fault") return send(response, 500, "a bug");
     if (put === "odd") return send(response, 201, "{}");
@@ -234,7 +251,10 @@ export class FakeVmHost {
     const asked = Exec.parse(JSON.parse(text));
     this.states.wake(id);
     const { exec } = this.mode;
-    if (exec === "hang") return;
+    if (exec === "hang") {
+      this.events.emit("exec", id);
+      return void response.once("close", () => this.events.emit("exec cut", id));
+    }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, "The machine went away\n");
     if (exec === "odd") return send(response, 200, "{}");

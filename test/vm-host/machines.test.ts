@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -50,6 +51,35 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     const late = await rig.exec("one", "sh", ["-c", "sleep 77 & sleep 77"], { timeoutMs: 500 });
     expect(late).toMatchObject({ exitCode: 124, timedOut: true });
     expect(await rig.sh("one", "pgrep -f 'sleep 7[7]' | wc -l")).toBe("0");
+  });
+
+  test("a command whose caller goes away ends with all it started, and others go on", async () => {
+    const caller = new AbortController();
+    const line = "sleep 71 & sleep 71";
+    const body = { cmd: "sh", args: ["-c", line] };
+    const init = { signal: caller.signal };
+    const running = rig.call("POST", `${pathOf("one")}/exec`, "one", body, init);
+    const gone = expect(running).rejects.toThrow("aborted");
+    const other = rig.exec("one", "sh", [
+      "-c",
+      "until [ -e /tmp/go ]; do sleep 0.2; done; echo on",
+    ]);
+    const count = () => rig.sh("one", "pgrep -xf 'sleep 71' | wc -l");
+    await expect.poll(count, { timeout: MACHINE_MS / 4, interval: 500 }).toBe("2");
+    caller.abort();
+    await gone;
+    await expect.poll(count, { timeout: MACHINE_MS / 4, interval: 500 }).toBe("0");
+    await rig.sh("one", "touch /tmp/go");
+    expect((await other).stdout).toBe("on\n");
+    expect(rig.stderr).not.toContain("a request failed");
+  });
+
+  test("of a machine without a screen there is no stream: 404", async () => {
+    const { url, headers } = await rig.socket("one", "stream");
+    const socket = new WebSocket(url, { headers });
+    socket.on("error", () => undefined);
+    const [, answer] = (await once(socket, "unexpected-response")) as [unknown, IncomingMessage];
+    expect(answer.statusCode).toBe(404);
   });
 
   test("Python with its libraries", async () => {

@@ -5,14 +5,17 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
+import { missingForShare } from "../shared/choose.ts";
 import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
 type Can = (capability: Capability) => boolean;
 
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities({ kind, isolation, volumes, record }: PlaceVm, can: Can): string[] {
+function missingCapabilities(ask: PlaceVm, can: Can): string[] {
+  const { kind, isolation, volumes, record } = ask;
   return [
+    missingForShare(ask),
     kind === "desktop" ? ["desktop"] : [],
     // A share of a machine has no disks of its own.
     volumes?.length && (isolation === "shared" || !can("volumes.mount")) ? ["volumes.mount"] : [],
@@ -68,6 +71,8 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     const result = await vm.guest.exec(body.data, caller.signal);
     replyJson(response, 200, result);
   } catch (error) {
+    // Whoever asked has gone, and the command with them.
+    if (caller.signal.aborted) return;
     if (!isRefused(error, "Disconnected")) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {

@@ -1,4 +1,5 @@
 import { SHARE_LEAST_MB } from "@svc/contract/control-channel/share-methods.ts";
+import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { memoryClass } from "../sizes.ts";
 
 /** What a shared machine keeps for its kernel and its own agent, and for each share beside the share's own memory. */
@@ -36,6 +37,15 @@ export type Choice = { name: string } | { cpu: number; memMb: number };
 
 /** What a share gets of the memory it asks for. */
 export const shareMemory = (memMb: number): number => Math.max(SHARE_LEAST_MB, memMb);
+
+/** What only a machine of its own can: a share begins from a built-in image, without volumes. */
+export function missingForShare({ isolation, source, volumes }: PlaceVm): string[] {
+  if (isolation !== "shared") return [];
+  return [
+    source.type === "image" ? [] : ["isolation.shared.templates"],
+    volumes?.length ? ["isolation.shared.volumes"] : [],
+  ].flat();
+}
 
 /**
  * Where a share goes: into the fullest machine of its own org that holds it whole, else into a new one. Memory is given

@@ -1,27 +1,58 @@
+import { randomBytes } from "node:crypto";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
-import type { Machine, MachineSpec } from "../driver.ts";
+import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
+import type { LifeStart, Machine, MachineSpec } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
-import type { Made } from "../maker.ts";
+import type { Self } from "../guest/identity.ts";
+import type { RestingHome, RestingShare } from "../snapshots/record.ts";
+import { Vm } from "../vm.ts";
 import { type Holder, SHARED_DISK_GB } from "./choose.ts";
-import type { Around, ShareMachine } from "./share-machine.ts";
+import { type Around, ShareGuest, ShareMachine } from "./share-machine.ts";
 
-export interface HomeParts extends Made {
+/** How long a share's agent may take to start: Node under emulation, on a busy host. */
+const SHARE_ANSWER_MS = 60_000;
+
+export interface HomeParts {
   org: string;
   ground: string;
+  machine: Machine;
+  guest: Guest;
+  how: VmPlaced["how"];
+  /** Of one that rested. */
+  id?: string;
+}
+
+/** A share in a machine: on its way, running as a sandbox's machine, or at rest. */
+export interface Tenant {
+  share: ShareSpec;
+  vm: Vm | null;
+  rest: RestingShare | null;
+}
+
+/** Whose a share is, and who it is. */
+export interface Owned {
+  id: string;
+  self: Self;
+  life?: LifeStart;
 }
 
 /** A machine of one org that holds shares. */
 export class Home implements Holder, Around {
+  /** Its name from its first start to its end; its machine may be another one after a rest. */
+  readonly id: string;
   readonly org: string;
   readonly ground: string;
   readonly machine: Machine;
   readonly guest: Guest;
-  readonly how: Made["how"];
-  /** It takes no more shares once it ends. */
+  readonly how: VmPlaced["how"];
+  /** It takes no more shares once it ends or goes to rest. */
   isOpen = true;
-  readonly #shares = new Map<string, ShareSpec>();
+  /** A share has left it, of its own or by order. */
+  onLeft: (home: Home) => Promise<void> = async () => {};
+  readonly tenants = new Map<string, Tenant>();
 
-  constructor({ org, ground, machine, guest, how }: HomeParts) {
+  constructor({ org, ground, machine, guest, how, id }: HomeParts) {
+    this.id = id ?? `home-${randomBytes(6).toString("hex")}`;
     this.org = org;
     this.ground = ground;
     this.machine = machine;
@@ -47,11 +78,27 @@ export class Home implements Holder, Around {
   }
 
   get shares(): ShareSpec[] {
-    return [...this.#shares.values()];
+    return [...this.tenants.values()].map(({ share }) => share);
   }
 
-  get size(): number {
-    return this.#shares.size;
+  /** Shares at rest, and whether there are no others. */
+  get resting(): RestingShare[] {
+    return [...this.tenants.values()].flatMap(({ rest }) => (rest ? [rest] : []));
+  }
+
+  /** The whole of it as a machine that can be saved. */
+  get whole(): Vm {
+    const { cpu, memMb } = this.spec;
+    const enforcement = { cpu: "vm", memMb: "vm" } as const;
+    const { diskGb } = this.machine;
+    const got = { cpu, memMb, diskGb, enforcement, how: this.how, acquiredMs: 0 };
+    return new Vm(this.id, this.machine, this.guest, { ...got, isolation: "shared" });
+  }
+
+  /** What its record says of its shares. */
+  get record(): RestingHome {
+    const { org, ground, resting: shares } = this;
+    return { org, ground, shares };
   }
 
   /** Makes room for the disks of shares. */
@@ -61,24 +108,53 @@ export class Home implements Holder, Around {
     if (exitCode !== 0) throw new Error(`the disk did not grow: ${stderr}`);
   }
 
-  take(share: ShareSpec): void {
-    this.#shares.set(share.id, share);
+  /** Promises room to a share. */
+  take(share: ShareSpec, rest: RestingShare | null = null): void {
+    this.tenants.set(share.id, { share, rest, vm: null });
+  }
+
+  /** A share's agent answers as its sandbox's machine from now on. */
+  async wake(share: ShareSpec, { id, self, life }: Owned, how: VmPlaced["how"]): Promise<Vm> {
+    const startedAt = performance.now();
+    const machine = new ShareMachine(share, this);
+    try {
+      const guest = new ShareGuest(machine, this.guest, ...(life ? [life] : []));
+      await guest.identify(self, SHARE_ANSWER_MS, life !== undefined);
+      const { cpu, memMb, diskGb } = share;
+      const enforcement = { cpu: "weight", memMb: "cgroup" } as const;
+      const acquiredMs = performance.now() - startedAt;
+      const got = { cpu, memMb, diskGb, enforcement, how, acquiredMs };
+      const vm = new Vm(id, machine, guest, { ...got, isolation: "shared" });
+      this.tenants.set(share.id, { share, vm, rest: null });
+      return vm;
+    } catch (error) {
+      machine.leave();
+      throw error;
+    }
+  }
+
+  /** A share stands still: what its sandbox was is kept. */
+  async still(tenant: Tenant): Promise<void> {
+    const { vm, share } = tenant;
+    if (!vm) return;
+    await vm.machine.stop();
+    const { word, generation } = vm.guest.nextLife;
+    const life = { word: Buffer.from(word).toString("hex"), generation };
+    const { self } = vm.guest;
+    tenant.rest = { id: vm.id, share, self, life, lastActivityAt: vm.lastActivityAt };
   }
 
   onEnd({ name }: ShareMachine): Promise<void> {
     return this.#gone(name);
   }
 
-  /** Ends a share that could not be made whole. */
+  /** Ends a share that nobody runs: one that could not be made whole, or one at rest. */
   async drop(id: string): Promise<void> {
     await this.guest.control.ask("shares.end", { id }).catch(() => null);
     await this.#gone(id);
   }
 
   async #gone(id: string): Promise<void> {
-    this.#shares.delete(id);
-    if (this.#shares.size > 0 || !this.isOpen) return;
-    this.isOpen = false;
-    await this.machine.destroy();
+    if (this.tenants.delete(id)) await this.onLeft(this);
   }
 }

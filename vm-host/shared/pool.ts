@@ -7,14 +7,11 @@ import { newSelf } from "../guest/identity.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Capacity } from "../sizes.ts";
 import { Lanes } from "../snapshots/lanes.ts";
-import { Vm } from "../vm.ts";
+import { noRoom } from "../snapshots/revive.ts";
+import { StateError } from "../snapshots/state-error.ts";
 import { type Placed, type Vms, refuse } from "../vms.ts";
 import { type ShareWish, chooseMachine, shareMemory } from "./choose.ts";
-import { Home } from "./home.ts";
-import { ShareGuest, ShareMachine } from "./share-machine.ts";
-
-/** How long a share's agent may take to start: Node under emulation, on a busy host. */
-const SHARE_ANSWER_MS = 60_000;
+import { Home, type HomeParts } from "./home.ts";
 
 export interface PoolParts {
   vms: Vms;
@@ -33,8 +30,10 @@ export interface ShareAsk extends Omit<MachineSpec, "cpu" | "memMb"> {
 
 /** The machines that hold shares, each of one org: made with the first share and ended after the last. */
 export class SharedPool {
+  readonly homes = new Set<Home>();
+  /** A machine has no share left, or none that runs. */
+  onIdle: (home: Home) => Promise<void> = (home) => this.end(home);
   readonly #parts: PoolParts;
-  readonly #homes = new Set<Home>();
   /** Finding or making a machine, for an org one after the other: two first shares make one. */
   readonly #lanes = new Lanes();
 
@@ -45,17 +44,53 @@ export class SharedPool {
   /** Makes a share for a sandbox. A repeat gets what the first got. */
   place(wanted: ShareAsk): Promise<Placed> {
     const { id } = wanted;
-    return this.#parts.vms.placeBy(id, async () => {
+    const { vms } = this.#parts;
+    return vms.placeBy(id, async () => {
       try {
         return await this.#place(wanted);
       } catch (error) {
-        return this.#parts.vms.unmade(id, error);
+        if (error instanceof StateError && (error.status === 503 || error.status === 507))
+          return refuse(error.status, placeCode(error.status), error.message);
+        return vms.unmade(id, error);
       }
     });
   }
 
+  /** A machine for shares joins the others, in room that was taken. */
+  async open(
+    { cpu, memMb }: Pick<MachineSpec, "cpu" | "memMb">,
+    make: () => Promise<HomeParts>,
+  ): Promise<Home> {
+    const room = this.#parts.capacity.take({ cpu, memMb });
+    if (typeof room === "string") throw noRoom(room);
+    try {
+      const home = new Home(await make());
+      const { machine } = home;
+      home.onLeft = async () => {
+        if (home.isOpen && home.resting.length === home.tenants.size) await this.onIdle(home);
+      };
+      this.homes.add(home);
+      void machine.exited.then(() => {
+        room();
+        this.homes.delete(home);
+      });
+      this.#parts.log.info({ machine: machine.name }, "a machine for shares is there");
+      return home;
+    } catch (error) {
+      room();
+      throw error;
+    }
+  }
+
+  /** Ends a machine in which nothing runs. */
+  async end(home: Home): Promise<void> {
+    home.isOpen = false;
+    this.homes.delete(home);
+    await home.machine.destroy();
+  }
+
   async #place(wanted: ShareAsk): Promise<Placed> {
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     const { vms, hasEgress } = this.#parts;
     const { id, org, ask } = wanted;
     const self = newSelf(ask.envs, hasEgress);
@@ -63,70 +98,53 @@ export class SharedPool {
     const name = `s${randomBytes(6).toString("hex")}`;
     const memMb = shareMemory(ask.memMb);
     const share: ShareSpec = { id: name, hostname: self.hostname, cpu, memMb, diskGb };
-    const found = await this.#lanes.run(org, "find", () => this.#find(wanted, share));
-    if (!(found instanceof Home)) return found;
-    const how = found.size === 1 ? found.how : "warm";
+    const home = await this.#lanes.run(org, "find", () => this.#find(wanted, share));
+    const how = home.tenants.size === 1 ? home.how : "warm";
     try {
-      await found.guest.control.ask("shares.make", share);
-      const machine = new ShareMachine(share, found);
-      const guest = new ShareGuest(machine, found.guest);
-      await guest.identify(self, SHARE_ANSWER_MS);
-      const enforcement = { cpu: "weight", memMb: "cgroup" } as const;
-      const acquiredMs = Date.now() - startedAt;
-      const got = { cpu, memMb, diskGb, enforcement, how, acquiredMs };
-      const vm = new Vm(id, machine, guest, { ...got, isolation: "shared" });
+      await home.guest.control.ask("shares.make", share);
+      const vm = await home.wake(share, { id, self }, how);
+      vm.org = org;
+      vm.placed.acquiredMs = performance.now() - startedAt;
       vms.add(vm);
       return await vms.placed(vm);
     } catch (error) {
-      await found.drop(name);
+      await home.drop(name);
       throw error;
     }
   }
 
   /** The machine that takes a share, which has its room there from now on. */
-  async #find(wanted: ShareAsk, share: ShareSpec): Promise<Home | Placed> {
+  async #find(wanted: ShareAsk, share: ShareSpec): Promise<Home> {
     const { org, image, layer } = wanted;
     const ground = `${image.image}+${layer.hash}`;
     const wish: ShareWish = { org, ground, ...share };
-    const choice = chooseMachine(
-      wish,
-      [...this.#homes].filter(({ isOpen }) => isOpen),
-    );
-    const home =
-      "name" in choice
-        ? [...this.#homes].find(({ name }) => name === choice.name)
-        : await this.#newHome(wanted, { image, layer, ...choice }, ground);
-    if (!(home instanceof Home)) return home ?? refuse(503, "NoCapacity", "The machine has gone.");
+    const open = [...this.homes].filter(({ isOpen }) => isOpen);
+    const choice = chooseMachine(wish, open);
+    const found = "name" in choice ? open.find(({ name }) => name === choice.name) : undefined;
+    if (found) {
+      found.take(share);
+      return found;
+    }
+    const spec = { image, layer, cpu: share.cpu, memMb: share.memMb, ...choice };
+    const home = await this.open(spec, () => this.#make(spec, { org, ground }));
     home.take(share);
     return home;
   }
 
-  async #newHome({ org }: ShareAsk, spec: MachineSpec, ground: string): Promise<Home | Placed> {
-    const { vms, capacity, hasEgress, log } = this.#parts;
-    const room = capacity.take(spec);
-    if (room === "slots") return refuse(503, "NoCapacity", "Every place on this host is taken.");
-    if (room === "size")
-      return refuse(507, "InsufficientCapacity", "This size does not fit here right now.");
+  async #make(spec: MachineSpec, whose: { org: string; ground: string }): Promise<HomeParts> {
+    const { vms, hasEgress } = this.#parts;
+    const made = await vms.make(spec);
+    const { machine, guest, how } = made;
     try {
-      const made = await vms.make(spec);
-      const { machine, guest, how } = made;
-      void machine.exited.then(() => room());
-      const home = new Home({ org, ground, machine, guest, how });
-      try {
-        if (!hasEgress) await machine.setNetwork(false);
-        await guest.identify(newSelf({}, hasEgress), ANSWER_MS[how]);
-        await home.grow();
-      } catch (error) {
-        await machine.destroy();
-        throw error;
-      }
-      this.#homes.add(home);
-      void machine.exited.then(() => this.#homes.delete(home));
-      log.info({ machine: machine.name }, "a machine for shares was made");
-      return home;
+      if (!hasEgress) await machine.setNetwork(false);
+      await guest.identify(newSelf({}, hasEgress), ANSWER_MS[how]);
+      await new Home({ ...whose, ...made }).grow();
+      return { ...whose, ...made };
     } catch (error) {
-      room();
+      await machine.destroy();
       throw error;
     }
   }
 }
+
+const placeCode = (status: 503 | 507) => (status === 507 ? "InsufficientCapacity" : "NoCapacity");

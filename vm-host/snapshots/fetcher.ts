@@ -17,9 +17,9 @@ import {
   templatePlace,
 } from "./bundle.ts";
 import { isThere } from "./files.ts";
-import { type RecordKeeper, lifeOf } from "./keeper.ts";
+import type { RecordKeeper } from "./keeper.ts";
 import { unpack } from "./pack.ts";
-import { NotRestorable, type SnapshotRecord } from "./record.ts";
+import { NotRestorable, type SnapshotRecord, lifeOf } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** How long a copy that nobody went on from stays, so that a repeat need not fetch it again. */

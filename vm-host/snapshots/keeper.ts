@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { LifeStart, Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
+import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
@@ -12,14 +12,20 @@ import type { Vm } from "../vm.ts";
 import { dropThrowaways, fitting, marked } from "../volumes/throwaway.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
-import { NotRestorable, RECORD_VERSION, type SnapshotRecord, newRecordId } from "./record.ts";
+import {
+  NotRestorable,
+  RECORD_VERSION,
+  type RestingHome,
+  type SnapshotRecord,
+  lifeOf,
+  recordIdOf,
+} from "./record.ts";
 import type { Kept, Store } from "./store.ts";
+import { MOST_LAYERS, tidyRecord } from "./tidy.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
 const QUIET_MS = 1_500;
-/** Each layer costs every read of the disk a look. */
-const MOST_LAYERS = 8;
 
 export interface KeeperParts {
   driver: VmDriver;
@@ -31,9 +37,11 @@ export interface KeeperParts {
 
 /** What a record is to be, and whether its machine goes on. */
 export interface Wish {
-  kind: "paused" | "checkpoint" | "snapshot" | "layer";
+  kind: "paused" | "checkpoint" | "snapshot" | "layer" | "shared";
   id: string;
   isLive: boolean;
+  /** Of a machine of shares. */
+  home?: RestingHome;
 }
 
 /** What a copy of a record is to be. */
@@ -58,13 +66,14 @@ export class RecordKeeper {
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
-  async take(vm: Vm, { kind, id, isLive }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
+  async take(vm: Vm, { kind, id, isLive, home }: Wish): Promise<{ kept: Kept; stoppedMs: number }> {
     const { store } = this.#parts;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     try {
       const { rest, stoppedMs } = await this.#stand(vm, draft, isLive);
       const record = await this.#recordOf(vm, rest, { kind, id, recordId });
+      if (home) record.home = home;
       return { kept: await this.keep(draft, record, rest.template), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -149,25 +158,9 @@ export class RecordKeeper {
     }
   }
 
-  /** Makes few layers of many, of a record that nobody starts from meanwhile. It can break off anywhere. */
-  async tidy(kind: SnapshotRecord["kind"], id: string): Promise<void> {
-    const { store, driver, log } = this.#parts;
-    try {
-      for (let kept = store.get(kind, id); kept; kept = store.get(kind, id)) {
-        const { layers } = kept.record;
-        const [top = "", next] = layers;
-        if (next === undefined || !store.isOnlyOf(kept.record, next)) break;
-        if (!store.isOnlyOf(kept.record, top)) break;
-        await driver.merge(join(store.layers, top));
-        await store.change(kept, { layers: layers.slice(1) });
-      }
-      const kept = store.get(kind, id);
-      if (!kept || kept.record.layers.length <= MOST_LAYERS) return;
-      const layer = await driver.flatten(await this.restOf(kept));
-      await store.change(kept, { layers: [nameOf(layer)] });
-    } catch (error) {
-      log.warn({ reason: messageOf(error) }, "the layers of a record stay as they are");
-    }
+  /** Makes few layers of many, of a record that nobody starts from meanwhile. */
+  tidy(kind: SnapshotRecord["kind"], id: string): Promise<void> {
+    return tidyRecord(this.#parts, (kept) => this.restOf(kept), { kind, id });
   }
 
   /** Stops a machine, saves it into a folder, and lets a live one go on into a new layer. */
@@ -301,14 +294,6 @@ export class RecordKeeper {
 /** Of a record that nobody has used or shipped. */
 const FRESH = { durable: false, forks: 0 };
 
-/** A snapshot's own id; of other records a new one with every saving. */
-const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
-  kind === "snapshot" ? id : newRecordId();
-
 /** The key of the template that a record is made. */
 const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
   hashOf("record", recordId, createdAt);
-
-export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
-  return { word: Buffer.from(word, "hex"), generation };
-}

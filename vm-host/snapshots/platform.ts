@@ -1,15 +1,11 @@
 import { readFile } from "node:fs/promises";
-import type { SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import type { HostPlatform, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { MachineSpec, Template, VmDriver } from "../driver.ts";
 import { hashOf } from "../images/recipe.ts";
 import { MACHINE, cpuOf } from "../qemu/command.ts";
 
-/** What machines of this host run on; the template is the machine's own. */
-export async function platformOf(
-  driver: VmDriver,
-  { image }: Pick<MachineSpec, "image">,
-  template: Template | null,
-): Promise<SnapshotPlatform> {
+/** What records can go on here, whatever they are of. */
+export async function hostPlatform(driver: VmDriver): Promise<HostPlatform> {
   const { name } = driver.accelerator;
   return {
     driver: driver.name,
@@ -17,6 +13,17 @@ export async function platformOf(
     qemu: driver.version,
     machine: MACHINE,
     cpu: name === "tcg" ? cpuOf(name) : `${cpuOf(name)}:${await hostFlags()}`,
+  };
+}
+
+/** What machines of this host run on; the template is the machine's own. */
+export async function platformOf(
+  driver: VmDriver,
+  { image }: Pick<MachineSpec, "image">,
+  template: Template | null,
+): Promise<SnapshotPlatform> {
+  return {
+    ...(await hostPlatform(driver)),
     kernel: image.kernel,
     image: image.image,
     template: template && nameOfTemplate(template),

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { RecordId, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
+import type { LifeStart } from "../driver.ts";
 import { Manifest } from "../images/store.ts";
 import { MountedVolume } from "../volumes/mounted.ts";
 
@@ -14,6 +16,37 @@ const count = z.int().nonnegative();
 
 /** The name of a machine that was saved just now. */
 export const newRecordId = (): string => `rec_${randomBytes(12).toString("hex")}`;
+
+const Self = z.object({
+  bootId: z.string(),
+  hostname: z.string(),
+  machineId: z.string(),
+  envs: z.record(z.string(), z.string()),
+  hasNetwork: z.boolean(),
+  cwd: z.string().exactOptional(),
+  user: z.string().exactOptional(),
+});
+/** How the next life of an agent begins; secret. */
+const Life = z.object({ word: z.string(), generation: z.int() });
+
+/** A share that stands still in its machine's record. */
+export const RestingShare = z.object({
+  /** The sandbox's id. */
+  id: z.string().min(1),
+  share: ShareSpec,
+  self: Self,
+  life: Life,
+  lastActivityAt: z.number(),
+});
+export type RestingShare = z.infer<typeof RestingShare>;
+
+/** What a machine of shares is, beside a machine. */
+export const RestingHome = z.object({
+  org: z.string(),
+  ground: z.string(),
+  shares: z.array(RestingShare),
+});
+export type RestingHome = z.infer<typeof RestingHome>;
 
 /**
  * A machine at rest, as it lies in `record.json`. Beside it: `state` (the devices) and `pages` (what differs from the
@@ -31,8 +64,9 @@ export const SnapshotRecord = z.object({
   /**
    * A copy is another host's record, fetched to go on from; it goes without its origin. A layer is what a step of a
    * template's build has made; it never leaves this host.
+   * Of a machine that holds shares: those of them that rest.
    */
-  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "layer"]),
+  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "layer", "shared"]),
   /** All of it is in the object store. */
   durable: z.boolean().default(false),
   /** Its machine had a checkpoint: what goes on from here has one, too. */
@@ -55,23 +89,21 @@ export const SnapshotRecord = z.object({
   isolation: Isolation,
   /** Names of files, the newest first. */
   layers: z.array(z.string().regex(/^[\w-]+\.qcow2$/)).min(1),
-  /** How the next life begins; secret. */
-  life: z.object({ word: z.string(), generation: z.int() }),
+  life: Life,
   /** Who it was. A resume stays that. */
-  self: z.object({
-    bootId: z.string(),
-    hostname: z.string(),
-    machineId: z.string(),
-    envs: z.record(z.string(), z.string()),
-    hasNetwork: z.boolean(),
-    cwd: z.string().exactOptional(),
-    user: z.string().exactOptional(),
-  }),
+  self: Self,
   /** Volumes it has mounted: a resume has them again, and nobody else ever by its memory of them. */
   volumes: z.array(MountedVolume).default([]),
+  /** Of a machine of shares: those that rest in it. */
+  home: RestingHome.exactOptional(),
   lastActivityAt: z.number(),
 });
 export type SnapshotRecord = z.infer<typeof SnapshotRecord>;
+
+/** How the agent in a record begins its next life. */
+export function lifeOf({ life: { word, generation } }: Pick<SnapshotRecord, "life">): LifeStart {
+  return { word: Buffer.from(word, "hex"), generation };
+}
 
 /** Why a record cannot go on here, now or ever: found before anything is tried. */
 export class NotRestorable extends Error {
@@ -80,3 +112,7 @@ export class NotRestorable extends Error {
     this.name = "SnapshotNotRestorable";
   }
 }
+
+/** A snapshot's own id; of other records a new one with every saving. */
+export const recordIdOf = ({ kind, id }: Pick<SnapshotRecord, "kind" | "id">): string =>
+  kind === "snapshot" ? id : newRecordId();

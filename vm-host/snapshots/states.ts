@@ -11,6 +11,7 @@ import { newSelf } from "../guest/identity.ts";
 import type { Capacity } from "../sizes.ts";
 import type { Vm } from "../vm.ts";
 import { type Asleep, type Placed, type Vms, refuse } from "../vms.ts";
+import type { SharedRests } from "../shared/rests.ts";
 import type { Fetcher } from "./fetcher.ts";
 import { Finder } from "./finder.ts";
 import { forkOf } from "./fork.ts";
@@ -18,11 +19,10 @@ import { inTime } from "./in-time.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { Lanes } from "./lanes.ts";
 import type { SnapshotRecord } from "./record.ts";
+import { pauseMachine } from "./pause.ts";
 import { type ReviveParts, revive } from "./revive.ts";
 import { StateError, failed } from "./state-error.ts";
 import type { Kept, Store } from "./store.ts";
-
-const PAUSED = 4409;
 
 export interface StatesParts {
   vms: Vms;
@@ -30,6 +30,8 @@ export interface StatesParts {
   capacity: Capacity;
   volumes: ReviveParts["volumes"];
   hasEgress: boolean;
+  /** Shares rest with their machine. */
+  shared: SharedRests;
   log: Log;
   onChange: () => void;
 }
@@ -55,12 +57,15 @@ export class VmStates implements Asleep {
   /** Machines can be saved and made from now on. */
   open(means: Means): void {
     this.#means = means;
+    this.#parts.shared.open(means.keeper);
   }
 
   reports(): VmReport[] {
-    return this.#parts.store.all("paused").map(({ id, lastActivityAt, recordId, durable }) => {
+    const { store, shared } = this.#parts;
+    const own = store.all("paused").map(({ id, lastActivityAt, recordId, durable }): VmReport => {
       return { id, state: "paused", lastActivityAt, recordId, durable };
     });
+    return [...own, ...shared.reports()];
   }
 
   checkpointOf(id: string): Partial<VmReport> {
@@ -71,15 +76,15 @@ export class VmStates implements Asleep {
   }
 
   has(id: string): boolean {
-    return this.#parts.store.get("paused", id) !== undefined;
+    const { store, shared } = this.#parts;
+    return store.get("paused", id) !== undefined || shared.recordOf(id) !== undefined;
   }
 
   /** Many at once are one; of one that is paused it is that. */
   pause(id: string): Promise<VmPaused> {
     return this.#lanes.join(id, "pause", async () => {
       const startedAt = performance.now();
-      const vm = this.#parts.vms.get(id);
-      const { record } = vm ? await this.#pause(vm) : this.#finder.paused(id, "NotRunning");
+      const record = await this.#restOf(id);
       const tookMs = performance.now() - startedAt;
       const { sizeBytes, recordId, durable } = record;
       const stamp = this.#parts.vms.stamp();
@@ -91,8 +96,10 @@ export class VmStates implements Asleep {
   resume(id: string, org: string, recordId?: string): Promise<VmResumed> {
     return this.#lanes.join(id, `resume ${recordId ?? ""}`, async () => {
       const startedAt = performance.now();
-      const { vms, log } = this.#parts;
+      const { vms, log, shared } = this.#parts;
       if (vms.get(id)) throw new StateError(409, "NotPaused", "This machine is not paused.");
+      if (shared.recordOf(id))
+        return this.#running(await shared.resume(id), performance.now() - startedAt);
       const kept =
         recordId === undefined
           ? this.#finder.paused(id, "NotPaused")
@@ -113,6 +120,7 @@ export class VmStates implements Asleep {
       const { store, vms, log } = this.#parts;
       const known = store.get("snapshot", snapshotId);
       if (known) return takenOf(known.record, 0);
+      this.#parts.shared.refuse(id);
       const { keeper } = this.#open;
       const vm = vms.get(id);
       try {
@@ -136,6 +144,7 @@ export class VmStates implements Asleep {
       const { vms, log, onChange } = this.#parts;
       const vm = vms.get(id);
       if (!vm) throw this.#absent(id);
+      this.#parts.shared.refuse(id);
       try {
         const wish = { kind: "checkpoint", id, isLive: true } as const;
         const { kept, stoppedMs } = await this.#open.keeper.take(vm, wish);
@@ -152,6 +161,7 @@ export class VmStates implements Asleep {
   revert(id: string, org: string, snapshotId: string): Promise<VmResumed> {
     return this.#lanes.run(id, "revert", async () => {
       const startedAt = performance.now();
+      this.#parts.shared.refuse(id);
       const { vms } = this.#parts;
       const before = vms.get(id);
       const { self: known } = before?.guest ?? this.#finder.paused(id, "NotRunning").record;
@@ -203,6 +213,7 @@ export class VmStates implements Asleep {
     await this.#lanes.run(id, "remove", async () => {
       await this.#parts.store.remove("paused", id);
       await this.#parts.store.remove("checkpoint", id);
+      await this.#parts.shared.remove(id);
     });
     this.#parts.onChange();
   }
@@ -210,10 +221,11 @@ export class VmStates implements Asleep {
   /** Pauses all that run, as many as the time allows. */
   async pauseAll(limitMs: number): Promise<void> {
     if (!this.#means) return;
-    const { vms, log } = this.#parts;
-    const ids = vms.all.map(({ id }) => id);
-    await inTime(ids, limitMs, async (id) => {
-      await this.pause(id).catch((error: unknown) => {
+    const { vms, log, shared } = this.#parts;
+    const ids = vms.all.filter((vm) => !shared.isShare(vm)).map(({ id }) => id);
+    const acts = [() => shared.pauseAll(), ...ids.map((id) => () => this.pause(id))];
+    await inTime(acts, limitMs, async (act) => {
+      await act().catch((error: unknown) => {
         log.warn({ reason: messageOf(error) }, "a machine could not be paused");
       });
     });
@@ -224,28 +236,15 @@ export class VmStates implements Asleep {
     return this.#lanes.run(id, "tidy", () => this.#open.keeper.tidy("paused", id));
   }
 
-  async #pause(vm: Vm): Promise<Kept> {
-    const { vms, store, log } = this.#parts;
-    const { keeper } = this.#open;
-    const startedAt = performance.now();
-    // What a record says of its disk must be true even if the machine dies at that moment.
-    vm.machine.keepDisk(true);
-    try {
-      const { kept } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
-      vms.release(vm);
-      vm.endSockets("paused", PAUSED, "the sandbox was paused");
-      await vm.machine.quit();
-      await this.#parts.volumes.rested(vm.id);
-      const tookMs = Math.round(performance.now() - startedAt);
-      log.info({ machine: vm.machine.name, tookMs }, "a machine was paused");
-      void this.#lanes.run(vm.id, "forget", () => store.remove("checkpoint", vm.id));
-      return kept;
-    } catch (error) {
-      vm.machine.keepDisk(false);
-      // It may have ended already, with its disk.
-      void vm.machine.exited.then(() => store.releaseLayers(vm.machine.layers));
-      throw failed(error, "SnapshotFailed", log);
-    }
+  /** The record of a machine that rests, or does so now. */
+  async #restOf(id: string): Promise<SnapshotRecord> {
+    const { vms, shared, store } = this.#parts;
+    const vm = vms.get(id);
+    if (!vm) return shared.recordOf(id) ?? this.#finder.paused(id, "NotRunning").record;
+    if (shared.isShare(vm)) return shared.pause(vm);
+    const { record } = await pauseMachine({ ...this.#parts, keeper: this.#open.keeper }, vm);
+    void this.#lanes.run(id, "forget", () => store.remove("checkpoint", id));
+    return record;
   }
 
   /** A record that was gone on from is no longer needed, unless it is what a crash leaves of its machine. */

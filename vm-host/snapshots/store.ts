@@ -16,7 +16,9 @@ export interface Kept {
 
 type Kind = SnapshotRecord["kind"];
 /** What of a record may change. */
-type Change = Partial<Pick<SnapshotRecord, "kind" | "id" | "layers" | "durable" | "forks">>;
+type Change = Partial<
+  Pick<SnapshotRecord, "kind" | "id" | "layers" | "durable" | "forks" | "home">
+>;
 
 /** What a host keeps of machines that do not run: it outlives the host's process. */
 export class Store {
