@@ -24,6 +24,10 @@ export const newOrgId = (random?: RandomBytes): string => `org_${randomText(16, 
 /** `prof_` and 16 characters. */
 export const newProfileId = (random?: RandomBytes): string => `prof_${randomText(16, random)}`;
 
+/** `vol_` and 32 hexadecimal characters (document 2, Volume). */
+export const newVolumeId = (random: RandomBytes = randomBytes): string =>
+  `vol_${[...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+
 /** `tpl_` and 20 characters. */
 export const newTemplateId = (random?: RandomBytes): string => `tpl_${randomText(20, random)}`;
 

@@ -11,6 +11,7 @@ import { noSnapshot } from "./sandbox-snapshots.ts";
 import { type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import { NO_BILL } from "./states/spans.ts";
 import { findVmHost } from "./vm-placement.ts";
+import { takeVolumes, type WantedMount } from "./volume-holders.ts";
 
 /** What a SandboxDO is told to create. Times are ms. */
 export interface CreateSandboxOrder {
@@ -24,6 +25,8 @@ export interface CreateSandboxOrder {
   acquireMs: number;
   idleMs: number;
   lifecycle: Lifecycle;
+  /** What it shall have mounted. Given to it, and told to its host, once it has its place in the cap. */
+  volumes: WantedMount[];
   /** The create request, resolved, as its host gets it. */
   body: PlaceVm;
   /** The snapshot that it is forked from. */
@@ -56,7 +59,7 @@ export async function createSandbox(
   order: CreateSandboxOrder,
   desk: SandboxDesk,
 ): Promise<SandboxMade | Refusal> {
-  const { id, org, body, acquireMs } = order;
+  const { id, org, acquireMs } = order;
   const sandbox = newSandbox(order);
   // Asked before the first write: a call leaves an object only once its writes so far are on disk.
   const reserving = reserve(env, order, sandbox);
@@ -65,6 +68,8 @@ export async function createSandbox(
   if (refused) return refused;
   const lost = order.fork && (await descend(env, order, order.fork.snapshotId));
   if (lost) return lost;
+  const body = await takeVolumes(env, order);
+  if ("refused" in body) return body;
   const isWanted = (): boolean => desk.read()?.state.status === "starting";
   const found = await findVmHost(env, {
     subject: { org, id },
@@ -90,8 +95,10 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
   const facts = { id, org, kind, template, metadata, createdAt, ...size, ...habits };
   const parent = fromSnapshot === null ? {} : { parentSnapshot: fromSnapshot };
   const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
+  const held = order.volumes.length > 0 && ({ hasVolumes: true } as const);
   return {
     ...facts,
+    ...held,
     ...parent,
     state,
     place: null,

@@ -5,6 +5,7 @@ import { writeSegment } from "../control-plane/usage.ts";
 import { isOver, type StoredSandbox, viewOf } from "./sandbox-view.ts";
 import type { SandboxEvent } from "./states/sandbox-state.ts";
 import type { Act, Duty } from "./states/sandbox-duties.ts";
+import { giveBackVolumes } from "./volume-holders.ts";
 import { endVm } from "./vm-client.ts";
 
 /** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
@@ -22,7 +23,12 @@ export async function perform(
       return settleHost(env, sandbox);
     case "machine":
       if (sandbox.place) await endVm(env, sandbox.place.url, sandbox);
+      // Before the caller of a DELETE hears of it. What fails here is owed.
+      await giveBackVolumes(env, sandbox).catch(() => undefined);
       return { type: "hostFreed" };
+    case "volumes":
+      await giveBackVolumes(env, sandbox);
+      return null;
   }
 }
 

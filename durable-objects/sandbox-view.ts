@@ -61,6 +61,8 @@ export interface StoredSandbox extends SandboxFacts {
   taking?: string | null;
   /** Ports that everyone may see; absent while none was ever minted. */
   publicPorts?: number[];
+  /** It was created with volumes, and gives them back when it is over. */
+  hasVolumes?: true;
 }
 
 /** Whether its machine can be asked for something now. */

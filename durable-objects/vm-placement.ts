@@ -150,6 +150,11 @@ function refusalOf(answers: NotPlaced[]): Refusal {
     const text = "No host has room right now. Try again.";
     return refusal("NoCapacity", text, { hint: full.hint ?? full.error });
   }
+  const busy = saying("VolumeBusy");
+  if (busy) {
+    const text = "A volume cannot be had right now. Try again.";
+    return refusal("VolumeStatusUnknown", text, { hint: busy.error });
+  }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
   const foreign = saying("SnapshotNotRestorable") ?? saying("UnknownSnapshot");

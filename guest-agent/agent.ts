@@ -19,6 +19,7 @@ import { metricsMethod } from "./metrics.ts";
 import { dialMethod } from "./ports/dial.ts";
 import { ptyMethods } from "./pty/methods.ts";
 import { Terminals } from "./pty/terminals.ts";
+import { volumeMethods } from "./volumes/methods.ts";
 import { shareMethods } from "./shared/methods.ts";
 
 export interface AgentParts {
@@ -63,6 +64,7 @@ export class Agent {
         }),
         "metrics.read": metricsMethod(),
         "ports.dial": dialMethod(),
+        ...volumeMethods(),
         ...(!parts.isShare && shareMethods()),
       },
       first: { "rpc.ping": pingMethod(), "identity.set": this.#identityMethod() },

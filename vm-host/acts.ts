@@ -6,6 +6,7 @@ import type { Capacity } from "./sizes.ts";
 import { VmStates } from "./snapshots/states.ts";
 import type { Store } from "./snapshots/store.ts";
 import { Vms } from "./vms.ts";
+import type { Volumes } from "./volumes/volumes.ts";
 
 /** Machines, and all that is done to them. */
 export interface Acts {
@@ -18,6 +19,7 @@ export interface Acts {
 export interface ActsParts {
   capacity: Capacity;
   store: Store;
+  volumes: Volumes;
   hasEgress: boolean;
   log: Log;
   onChange: () => void;

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Image } from "./images/store.ts";
 import type { Layer } from "./images/layer.ts";
+import type { MountedVolume } from "./volumes/mounted.ts";
 
 /** How machines run here, found by booting a real kernel. */
 export interface Accelerator {
@@ -72,6 +73,8 @@ export interface Rest {
   /** The layers of its disk over its template or image, the newest first. At least one. */
   layers: string[];
   diskGb: number;
+  /** What is plugged in; one without a file is a throw-away that holds nothing. */
+  volumes: MountedVolume[];
 }
 
 /** A running or stopped machine. */
@@ -83,6 +86,8 @@ export interface Machine {
   /** The layers of its disk over its template or image, the newest first: that one it writes. */
   readonly layers: string[];
   readonly diskGb: number;
+  /** What is plugged in besides its disk. */
+  readonly volumes: readonly MountedVolume[];
   /** Resolves with its last words when its process has ended, whoever ended it. */
   readonly exited: Promise<string>;
   /** The host's end of a port. One for the life of the machine. */
@@ -94,6 +99,10 @@ export interface Machine {
   setNetwork(isOn: boolean): Promise<void>;
   /** Lets the disk grow; the guest grows its file system. */
   growDisk(sizeGb: number): Promise<void>;
+  /** Plugs a volume in: the guest finds it by its serial. It belongs to the machine's user from now on. */
+  plug(volume: MountedVolume): Promise<void>;
+  /** Takes it out; the guest has let go of it before. */
+  unplug(slot: number): Promise<void>;
   /** Lets all others of the host go first. */
   yield(): Promise<void>;
   usage(): Promise<Usage | null>;

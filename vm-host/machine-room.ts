@@ -4,6 +4,7 @@ import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "./config.ts";
+import type { Capability } from "./driver.ts";
 import type { Ground } from "./images/keeper.ts";
 import type { Run } from "./janitor.ts";
 import { Maker, settle } from "./maker.ts";
@@ -19,6 +20,15 @@ import { Templates } from "./templates.ts";
 export async function qemuVersion(): Promise<string | null> {
   const text = await runProgram(QEMU, ["--version"]).catch(() => "");
   return /version (\d[\d.]*)/.exec(text)?.[1] ?? null;
+}
+
+/** What machines can here and not everywhere. An image of a volume is made by mke2fs. */
+async function capabilities(): Promise<Capability[]> {
+  const isThere = await runProgram("mke2fs", ["-V"]).then(
+    () => true,
+    () => false,
+  );
+  return isThere ? ["volumes.mount"] : [];
 }
 
 export interface RoomOptions {
@@ -58,6 +68,7 @@ export async function openMachineRoom(
     cgroups,
     runDir,
     diskDir: store.layers,
+    capabilities: await capabilities(),
     ...(config.saveMode && { saveMode: config.saveMode }),
     onLayers: (below) => store.releaseLayers(below),
     onTemplate: ({ key }, name, place) => templates.holds.hold(key, name, place),

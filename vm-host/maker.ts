@@ -1,6 +1,6 @@
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
-import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
+import type { Capability, LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
 import { Guest } from "./guest/guest.ts";
 import { newSelf } from "./guest/identity.ts";
 import type { Templates } from "./templates.ts";
@@ -35,6 +35,10 @@ export class Maker {
     this.#templates = templates;
     this.#log = log;
     this.#onTemplate = onTemplate;
+  }
+
+  can(capability: Capability): boolean {
+    return this.#driver.capabilities.has(capability);
   }
 
   async make(spec: MachineSpec): Promise<Made> {

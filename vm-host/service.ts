@@ -27,6 +27,7 @@ import { Store } from "./snapshots/store.ts";
 import { Shelf } from "./shelf.ts";
 import { Capacity } from "./sizes.ts";
 import type { Vms } from "./vms.ts";
+import { Volumes } from "./volumes/volumes.ts";
 
 const DISK_CHECK_MS = 5_000;
 /** Of the time that a host has to stop. */
@@ -47,6 +48,7 @@ interface Foundation {
   egress: Egress | null;
   ground: Ground;
   store: Store;
+  volumes: Volumes;
 }
 
 /** A whole VM host: its machines, its HTTP front and its place in the fleet. */
@@ -77,11 +79,12 @@ export class VmService {
     this.#foundation = foundation;
     const { hostToken, gatewayUrl, hostId } = config;
     const onChange = (): void => this.#heartbeats.touch();
-    this.#capacity = new Capacity(config.room);
+    const capacity = new Capacity(config.room);
+    this.#capacity = capacity;
     const { hasEgress } = foundation.ground;
-    const { store } = foundation;
+    const { store, volumes } = foundation;
     this.#news = new DurableNews(store);
-    const acts = openActs({ capacity: this.#capacity, store, hasEgress, log, onChange });
+    const acts = openActs({ capacity, store, volumes, hasEgress, log, onChange });
     this.#acts = acts;
     this.vms = acts.vms;
     this.#keeper = new ImageKeeper({
@@ -116,8 +119,13 @@ export class VmService {
     const means = { isConfined: confinement !== null, isCapped: cgroups !== null };
     const ground = { ...means, hasEgress: egress !== null, qemu };
     const store = await Store.open(config.cacheDir, config.stateDir, log);
-    const foundation = { run, confinement, cgroups, egress, ground, store };
+    const volumes = await Volumes.open({ ...config, syncMs: config.volumeSyncMs, log });
+    const foundation = { run, confinement, cgroups, egress, ground, store, volumes };
     const service = new VmService(config, log, foundation);
+    volumes.start(
+      (id) => service.#acts.states.has(id),
+      () => service.vms.all,
+    );
     await service.#listen();
     await service.#checkDisk();
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
@@ -145,6 +153,7 @@ export class VmService {
     this.#sweep.close();
     this.vms.isDraining = true;
     await this.#acts.states.pauseAll(PAUSE_ALL_MS);
+    this.#foundation.volumes.close();
     await this.#records?.close();
     await this.#driver?.close();
     await this.#acts.builds.close();

@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { PlaceVm, VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { MachineSpec } from "./driver.ts";
+import type { Capability, MachineSpec } from "./driver.ts";
 import { newSelf } from "./guest/identity.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 import type { Shelf } from "./shelf.ts";
 import { type Capacity, memoryClass } from "./sizes.ts";
 import { Vm } from "./vm.ts";
+import { VolumeBusy } from "./volumes/stock.ts";
+import type { Volumes } from "./volumes/volumes.ts";
 
 const GONE = 4404;
 
@@ -36,6 +38,7 @@ export interface Asleep {
 
 export interface VmsOptions {
   capacity: Capacity;
+  volumes: Volumes;
   log: Log;
   /** Machines have a way out that is filtered; without one they have none. */
   hasEgress: boolean;
@@ -51,6 +54,8 @@ export class Vms {
   readonly #placing = new Map<string, Promise<Placed>>();
   /** Ids that were ended while they were on their way. */
   readonly #cancelled = new Set<string>();
+  /** Machines that are being ended. */
+  readonly #ending = new Map<string, Promise<void>>();
   #source: { maker: Maker; shelf: Shelf } | null = null;
   #asleep: Asleep | null = null;
   #seq = 0;
@@ -62,6 +67,11 @@ export class Vms {
   /** Machines can be made from now on. */
   open(maker: Maker, shelf: Shelf): void {
     this.#source = { maker, shelf };
+  }
+
+  /** Whether its machines can do what only some can. */
+  can(capability: Capability): boolean {
+    return this.#source?.maker.can(capability) ?? false;
   }
 
   /** Machines that do not run are here as well. */
@@ -126,14 +136,24 @@ export class Vms {
     await this.#asleep?.remove(id);
     // It was on its way back when it was told to end.
     await this.#end(id);
+    await this.#options.volumes.release(id);
   }
 
+  /** A repeat waits, too: who is told that it is gone may have its volumes. */
   async #end(id: string): Promise<void> {
     const vm = this.#vms.get(id);
     this.#vms.delete(id);
-    if (!vm) return;
+    if (!vm) return this.#ending.get(id);
     this.#options.onChange();
+    const ending = this.#endNow(vm).finally(() => this.#ending.delete(id));
+    this.#ending.set(id, ending);
+    return ending;
+  }
+
+  async #endNow(vm: Vm): Promise<void> {
+    if (!vm.ended) await this.#options.volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
+    await this.#options.volumes.release(vm.id);
   }
 
   /** A machine of a sandbox that runs now. */
@@ -210,6 +230,7 @@ export class Vms {
         await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
       }
       const diskGb = recipe.diskGb ?? (await grownDisk(made, ask.diskGb));
+      await this.#options.volumes.attach(id, ask.volumes ?? [], { machine, guest });
       const { cpu, memMb } = machine.spec;
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
       const acquiredMs = Date.now() - startedAt;
@@ -221,6 +242,7 @@ export class Vms {
       const console = (await machine.console()).slice(-1_000);
       this.#options.log.warn({ how, console }, "a machine did not take its identity");
       await machine.destroy();
+      await this.#options.volumes.release(id);
       throw error;
     }
   }
@@ -229,6 +251,7 @@ export class Vms {
     if (this.#vms.get(vm.id) !== vm) return;
     this.#options.log.warn({ machine: vm.machine.name, words }, "a machine died");
     vm.ended = "machine_died";
+    void this.#options.volumes.release(vm.id);
     for (const socket of vm.sockets) socket.end(GONE, "the machine died");
     this.#options.onChange();
   }
@@ -243,6 +266,7 @@ export class Vms {
   /** The answer to a placement that failed. */
   unmade(id: string, error: unknown): Placed {
     this.#cancelled.delete(id);
+    if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
     this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
     return refuse(503, "NoCapacity", "The machine could not be made.");
   }

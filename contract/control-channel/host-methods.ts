@@ -2,6 +2,7 @@ import * as z from "zod";
 import { Identity, IdentityDone } from "./identity.ts";
 import { SHARE_METHODS } from "./share-methods.ts";
 import { EXEC_OUTPUT_BYTES, Exit, METHODS } from "./methods.ts";
+import { VOLUME_METHODS } from "./volume-methods.ts";
 
 const count = z.int().nonnegative();
 const port = z.int().min(1).max(65_535);
@@ -19,6 +20,7 @@ export type GuestMetrics = z.infer<typeof GuestMetrics>;
 /** What the host may ask on its own connection 0, beside everything a customer may. */
 export const HOST_METHODS = {
   ...METHODS,
+  ...VOLUME_METHODS,
   ...SHARE_METHODS,
   /** Before everything else in each life; every other request waits for it. */
   "identity.set": { params: Identity, result: IdentityDone },

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
+import { VolumeId } from "../vm/volume.ts";
 
 const part = z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,299}$/, "is no name");
 
@@ -8,11 +9,7 @@ export const ObjectName = z.discriminatedUnion("purpose", [
   z.object({ purpose: z.literal("replay"), org: part, session: part }),
   z.object({ purpose: z.literal("recording"), org: part, sandbox: part }),
   z.object({ purpose: z.literal("snapshot"), org: part, snapshot: part, file: part }),
-  z.object({
-    purpose: z.literal("volume"),
-    volume: z.string().regex(/^vol_[0-9a-f]{32}$/, "is no volume"),
-    file: part,
-  }),
+  z.object({ purpose: z.literal("volume"), volume: VolumeId, file: part }),
   z.object({ purpose: z.literal("template"), template: part, file: part }),
 ]);
 export type ObjectName = z.infer<typeof ObjectName>;

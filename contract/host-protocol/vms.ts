@@ -1,5 +1,7 @@
 import * as z from "zod";
+import { LIMITS } from "../limits.ts";
 import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
+import { VolumeMount } from "./volumes.ts";
 import { HostPlatform, SnapshotId, Stored } from "./vm-states.ts";
 
 const count = z.int().nonnegative();
@@ -21,7 +23,7 @@ export const PlaceVm = z.object({
   isolation: Isolation,
   ...VmSize,
   envs: Envs,
-  volumes: z.array(z.object({ volumeId: z.string(), path: z.string() })).exactOptional(),
+  volumes: z.array(VolumeMount).max(LIMITS.volumesMounted).exactOptional(),
   /** Desktops: `1280x720`. */
   resolution: z
     .string()
@@ -47,7 +49,10 @@ export const VmPlaced = z.object({
 });
 export type VmPlaced = z.infer<typeof VmPlaced>;
 
-/** Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. */
+/**
+ * Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. `VolumeBusy` (503): a volume is
+ * held by another machine of this host, or its last state lies with another host, or it cannot be told.
+ */
 export const VmRefused = z.object({
   error: z.string(),
   code: z.enum([
@@ -57,6 +62,7 @@ export const VmRefused = z.object({
     "NotRunning",
     "SnapshotNotRestorable",
     "UnknownSnapshot",
+    "VolumeBusy",
   ]),
   hint: z.string().exactOptional(),
   missingCapabilities: z.array(z.string()).exactOptional(),

@@ -12,12 +12,14 @@ import { SESSIONS } from "./sessions.ts";
 import { SNAPSHOTS } from "./snapshots.ts";
 import { TEMPLATES } from "./templates.ts";
 import { USAGE } from "./usage.ts";
+import { VOLUMES } from "./volumes.ts";
 
 /** Every REST operation of the service, by name. */
 export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
   ...SANDBOXES,
+  ...VOLUMES,
   ...SNAPSHOTS,
   ...DESKTOPS,
   ...FILES,

@@ -54,6 +54,8 @@ export const SANDBOXES = {
       "NotConfigured",
       "ConcurrencyLimitExceeded",
       "AdmissionUnavailable",
+      "VolumeAlreadyAttached",
+      "VolumeStatusUnknown",
       "HostCapabilityMissing",
       "InsufficientCapacity",
       "NoCapacity",

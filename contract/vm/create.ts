@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 import { LifecycleWanted } from "./lifecycle.ts";
+import { MountPath } from "./mount-path.ts";
 import { BUILT_IN_TEMPLATES, Envs, Isolation, VM_SIZES, VmKind } from "./machine.ts";
 
 /** A size that may be asked for. On `shared` there is less of it (document 2, Limits). */
@@ -11,16 +12,15 @@ const label = z.string().max(1024);
 /** Opaque labels: at most 1024 characters a key and a value (document 2). */
 export const Labels = z.record(label, label);
 
-const isAbsolute = (path: string) => path.startsWith("/") && !path.includes("\0");
-const VolumeMount = z.object({
-  volumeId: z.string().min(1).max(100),
-  path: z.string().max(LIMITS.filePathCharacters).refine(isAbsolute, "must be absolute"),
-});
+// A volume of any name may be asked for: what is not the org's is unknown.
+const Mount = z.object({ volumeId: z.string().min(1), path: MountPath });
+const isDistinct = (texts: string[]): boolean => new Set(texts).size === texts.length;
 const Mounts = z
-  .array(VolumeMount)
-  .max(100)
-  .refine((mounts) => new Set(mounts.map(({ path }) => path)).size === mounts.length, {
-    error: "the same path twice",
+  .array(Mount)
+  .max(LIMITS.volumesMounted)
+  .refine((mounts) => isDistinct(mounts.map(({ path }) => path)), { error: "the same path twice" })
+  .refine((mounts) => isDistinct(mounts.map(({ volumeId }) => volumeId)), {
+    error: "the same volume twice",
   });
 
 /** An idle window: 1000 ms or more. Above the plan's maximum it is clamped, not refused. */

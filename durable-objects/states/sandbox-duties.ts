@@ -35,7 +35,7 @@ function actsOf(before: SandboxState, after: SandboxState): Act[] {
 /** Duties that are acts on the machine; its lifecycle asks for all but `snapshot`, which is one that was broken off. */
 export type Act = "pause" | "park" | "checkpoint" | "snapshot";
 /** What a change obliges the object to do. All but `machine` are repeated until done. */
-export type Duty = "index" | "usage" | "host" | "machine" | Act;
+export type Duty = "index" | "usage" | "host" | "volumes" | "machine" | Act;
 
 /** The duties of going from one state to another. */
 export function duties(before: SandboxState, after: SandboxState): Duty[] {
@@ -54,6 +54,6 @@ const DUTIES: Record<SandboxState["status"], Duty[]> = {
   running: ["index", "host"],
   paused: ["index", "host"],
   releasing: ["index", "machine"],
-  gone: ["index", "host"],
-  failed: ["index"],
+  gone: ["index", "host", "volumes"],
+  failed: ["index", "volumes"],
 };

@@ -166,9 +166,16 @@ test("what each change obliges to", () => {
   const released = step(live, { type: "delete" }, 1000);
   expect(duties(starting, live)).toEqual(["host", "usage"]);
   expect(duties(live, released)).toEqual(["index", "machine", "usage"]);
-  expect(duties(released, step(released, { type: "hostFreed" }, 1200))).toEqual(["index", "host"]);
+  expect(duties(released, step(released, { type: "hostFreed" }, 1200))).toEqual([
+    "index",
+    "host",
+    "volumes",
+  ]);
   expect(duties(live, step(live, { type: "activity", at: 300 }, 300))).toEqual([]);
-  expect(duties(starting, step(starting, { type: "createFailed" }, 5))).toEqual(["index"]);
+  expect(duties(starting, step(starting, { type: "createFailed" }, 5))).toEqual([
+    "index",
+    "volumes",
+  ]);
   expect(duties(live, step(live, { type: "hostAway", seenAt: 5 }, 500))).toEqual(["usage"]);
 });
 

@@ -19,7 +19,19 @@ import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
 export const FakeVmMode = z.object({
   /** `image`: its image is being built; `hang`: never; `wait`: well, but only when it is next steered; `odd`: 201 with nothing of use in it. */
   put: z
-    .enum(["ok", "image", "full", "small", "lacking", "fault", "hang", "wait", "odd", "drop"])
+    .enum([
+      "ok",
+      "image",
+      "full",
+      "small",
+      "lacking",
+      "busy",
+      "fault",
+      "hang",
+      "wait",
+      "odd",
+      "drop",
+    ])
     .default("ok"),
   exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
@@ -34,7 +46,8 @@ export const FakeVmMode = z.object({
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
-const REFUSALS: Record<"image" | "full" | "small" | "lacking", [number, VmRefused]> = {
+const REFUSALS: Record<"image" | "full" | "small" | "lacking" | "busy", [number, VmRefused]> = {
+  busy: [503, { error: "Its last state lies with another host.", code: "VolumeBusy" }],
   image: [
     503,
     { error: "No image yet.", code: "NoCapacity", hint: "The image is at 40 %.", percent: 40 },

@@ -23,7 +23,7 @@ export class VmHostProcess {
     this.#child = start(env);
   }
 
-  static async start(gateway: TestGateway): Promise<VmHostProcess> {
+  static async start(gateway: TestGateway, hostId = "vm-local"): Promise<VmHostProcess> {
     await writeAgent(AGENT);
     const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
     const host = new VmHostProcess(stateDir, {
@@ -31,6 +31,7 @@ export class VmHostProcess {
       SVC_GATEWAY_URL: gateway.url.origin,
       SVC_HOST_TOKEN: gateway.hostToken,
       SVC_STATE_DIR: stateDir,
+      SVC_HOST_ID: hostId,
       SVC_BUILD_IMAGES: "0",
       SVC_WARM_VM: "1",
       SVC_LOG_LEVEL: "warn",

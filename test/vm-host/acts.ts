@@ -35,8 +35,13 @@ export function fork(rig: Rig, id: string, snapshotId: string) {
 }
 
 /** How many machines a host runs. */
-export const machinesOf = (rig: Rig): number =>
-  below(rig.child.pid ?? 0).filter(({ command }) => command.includes("qemu-system")).length;
+export const machinesOf = (rig: Rig): number => pidsOf(rig).length;
+
+/** The processes of a host's machines. */
+export const pidsOf = (rig: Rig): number[] =>
+  below(rig.child.pid ?? 0)
+    .filter(({ command }) => command.includes("qemu-system"))
+    .map(({ pid }) => pid);
 
 /** Folders and layers of every host's records. */
 export const kept = (): string[] =>

@@ -11,11 +11,12 @@ export class Gateway {
   readonly beats: VmHeartbeat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
-  objects = new Objects();
+  objects: Objects;
   readonly #server: Server;
   readonly #watchers = new Set<() => void>();
 
-  constructor() {
+  constructor(objects = new Objects()) {
+    this.objects = objects;
     this.#server = createServer((request, response) => {
       void (async () => {
         if (await this.objects.answer(request, response)) return;

@@ -8,6 +8,8 @@ export class Objects {
   readonly stored = new Map<string, Buffer>();
   /** It answers nothing but 503. */
   isAway = false;
+  /** It never answers. */
+  isSilent = false;
   /** How many calls were answered so. */
   refused = 0;
   /** Objects that were asked for to be read. */
@@ -20,6 +22,7 @@ export class Objects {
     const url = new URL(request.url ?? "", `http://${request.headers.host}`);
     if (!/^\/(internal\/objects$|objects\/)/.test(url.pathname)) return false;
     const body = await buffer(request);
+    if (this.isSilent) return true;
     if (this.isAway) this.#refuse(response);
     else if (url.pathname === "/internal/objects") this.#ask(url, body, response);
     else if (request.method === "GET") this.#get(url, request.headers.range, response);

@@ -12,6 +12,7 @@ import * as z from "zod";
 import { writeAgent } from "../../scripts/bundle-agent.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
+import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../vm-host/main.ts", import.meta.url));
 const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
@@ -28,6 +29,8 @@ export interface RigOptions {
   env?: Record<string, string>;
   /** A state folder that outlives this host. */
   stateDir?: string;
+  /** A store that other hosts have, too. */
+  objects?: Objects;
 }
 
 /** A real VM host process, joined to a tiny gateway. */
@@ -46,9 +49,9 @@ export class Rig {
     child.stderr?.on("data", (text) => (this.stderr += String(text)));
   }
 
-  static async start({ env = {}, stateDir }: RigOptions = {}): Promise<Rig> {
+  static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
     await writeAgent(AGENT);
-    const gateway = new Gateway();
+    const gateway = new Gateway(objects);
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
     const child = spawn(process.execPath, [MAIN], {
@@ -128,7 +131,8 @@ export class Rig {
 
   async place(id: string, ask: Partial<PlaceVm> = {}): Promise<VmPlaced> {
     const response = await this.put(id, ask);
-    if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
+    if (response.status !== 201)
+      throw new Error(`${response.status} ${await response.text()} ${this.stderr.slice(-1_000)}`);
     return VmPlaced.parse(await response.json());
   }
 

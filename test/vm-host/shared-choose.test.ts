@@ -88,7 +88,7 @@ test("what cannot run its own agent is made larger, and says so", () => {
 test("only what begins from an image, without volumes, can be a share", () => {
   const shared = { ...PLAIN, isolation: "shared" } as const;
   const snapshot = { type: "snapshot", id: "snap_1", recordPath: "" } as const;
-  const volumes = [{ volumeId: "vol_1", path: "/data" }];
+  const volumes = [{ volumeId: "vol_1", path: "/data", epoch: 1 }];
   expect(missingForShare(shared)).toEqual([]);
   expect(missingForShare({ ...shared, source: snapshot, volumes })).toEqual([
     "isolation.shared.templates",

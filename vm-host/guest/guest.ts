@@ -8,12 +8,14 @@ import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import type { LifeStart, Machine } from "../driver.ts";
+import type { MountedVolume } from "../volumes/mounted.ts";
 import { type Self, identityOf } from "./identity.ts";
 import { GuestPort, type HostClient } from "./port.ts";
 import { GuestSocket } from "./socket.ts";
 
 const LATE: unique symbol = Symbol("late");
 const METRICS_MS = 5_000;
+const VOLUME_MS = 10_000;
 /** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
 const SILENCE_MS = 10_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
@@ -115,6 +117,28 @@ export class Guest {
       ...(oom && { oom }),
       ...(truncated && { truncated }),
     };
+  }
+
+  /** Mounts a disk that was just plugged in. */
+  async mountVolume({ serial, path }: MountedVolume): Promise<void> {
+    await answered(this.#control.client.ask("volumes.mount", { serial, path }), VOLUME_MS);
+  }
+
+  /** Whether nothing of it is in use after. */
+  async unmountVolume({ serial, path }: MountedVolume, isLazy: boolean): Promise<boolean> {
+    const params = { serial, path, isLazy };
+    const asking = this.#control.client.ask("volumes.unmount", params);
+    return (await answered(asking, VOLUME_MS)).isFree;
+  }
+
+  /** Lets writers wait until it is thawed, for `limitMs` at most. */
+  async freezeVolume(path: string, limitMs: number): Promise<void> {
+    const params = { path, limitMs };
+    await answered(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
+  }
+
+  async thawVolume(path: string): Promise<void> {
+    await answered(this.#control.client.ask("volumes.thaw", { path }), VOLUME_MS);
   }
 
   metrics() {

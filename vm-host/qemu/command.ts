@@ -1,10 +1,13 @@
 import { join } from "node:path";
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { Accelerator, MachineSpec } from "../driver.ts";
+import type { MountedVolume } from "../volumes/mounted.ts";
+import { deviceOf, nodeOf } from "./volume-device.ts";
 
 /** Pinned: a template of one machine version cannot go on under another. */
 export const MACHINE = "pc-q35-7.2";
 /** Empty slots in which volumes are plugged later; a template must have them already. */
-const VOLUME_SLOTS = 4;
+export const VOLUME_SLOTS = LIMITS.volumesMounted;
 /** The descriptor under which a clone finds the state it starts from. */
 export const STATE_FD = 3;
 
@@ -38,6 +41,8 @@ export interface CommandOptions {
   /** A file that is the machine's memory; without one it has memory of its own. */
   memory?: { file: string; isShared: boolean };
   isIncoming: boolean;
+  /** What was plugged in when it was saved. */
+  volumes?: MountedVolume[];
 }
 
 /** What every QEMU of ours runs with, the trial of the accelerator included. */
@@ -74,6 +79,7 @@ export function commandOf(options: CommandOptions): string[] {
     port("c0", join(folder, FILES.control), "svc0"),
     port("c1", join(folder, FILES.bulk), "svc1"),
     volumeSlots(),
+    (options.volumes ?? []).flatMap(plugged),
     // In memory, the last of it: a file would grow as long as the guest writes.
     ["-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"],
     ["-qmp", `unix:${join(folder, FILES.qmp)},server=on,wait=off`],
@@ -120,6 +126,14 @@ function port(id: string, path: string, name: string): string[] {
     ["-device", `virtserialport,chardev=${id},name=${name}`],
   ].flat();
 }
+
+// In the same words as when it was plugged into the running machine.
+const plugged = (volume: MountedVolume): string[] => [
+  "-blockdev",
+  JSON.stringify(nodeOf(volume)),
+  "-device",
+  JSON.stringify(deviceOf(volume)),
+];
 
 function volumeSlots(): string[] {
   const numbers = Array.from({ length: VOLUME_SLOTS }, (_, index) => index + 1);

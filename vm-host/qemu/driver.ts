@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
-import { messageOf } from "@svc/host-kit/log.ts";
 import type {
   Accelerator,
   Capability,
@@ -14,6 +13,7 @@ import type {
   Template,
   VmDriver,
 } from "../driver.ts";
+import { type MountedVolume, filesOf } from "../volumes/mounted.ts";
 import { capsOf } from "./caps.ts";
 import { FILES, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
@@ -25,7 +25,7 @@ import {
   mergeLayer,
   rebaseLayers,
 } from "./layers.ts";
-import { QemuMachine } from "./machine.ts";
+import { QemuMachine, loaded } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
 import { freezeLayer, shareTemplate } from "./sharing.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
@@ -42,6 +42,8 @@ export interface QemuDriverOptions {
   runDir: string;
   /** Where their disks lie. */
   diskDir: string;
+  /** What it can on this machine besides what it always can. */
+  capabilities?: Capability[];
   /** How machines are saved; found out with the first one unless it is given. */
   saveMode?: SaveMode;
   /** A machine that needs its template is about to begin, in this folder. */
@@ -70,14 +72,13 @@ interface Start {
   state?: string;
   /** What may be done while it starts. */
   onSpawn?: (process: QemuProcess) => void;
+  /** What was plugged in when it was saved. */
+  volumes?: MountedVolume[];
 }
 
 export class QemuDriver implements VmDriver {
   readonly name = "qemu";
-  readonly capabilities: ReadonlySet<Capability> = new Set<Capability>([
-    "snapshots",
-    "isolation.shared",
-  ]);
+  readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
   readonly #options: QemuDriverOptions;
@@ -90,6 +91,7 @@ export class QemuDriver implements VmDriver {
     this.#options = options;
     this.version = options.version;
     this.accelerator = options.accelerator;
+    this.capabilities = new Set(["snapshots", "isolation.shared", ...(options.capabilities ?? [])]);
   }
 
   boot(spec: MachineSpec, memoryFile?: string): Promise<QemuMachine> {
@@ -173,7 +175,7 @@ export class QemuDriver implements VmDriver {
   }
 
   async restore(rest: Rest): Promise<QemuMachine> {
-    const { spec, folder, layers, template, mode, diskGb } = rest;
+    const { spec, folder, layers, template, mode, diskGb, volumes } = rest;
     for (const layer of layers) await freezeLayer(layer, this.#options.confinement);
     const memory = template && { file: join(template.folder, FILES.memory), isShared: false };
     let filled: Promise<void> | null = null;
@@ -182,6 +184,7 @@ export class QemuDriver implements VmDriver {
       below: { file: layers[0] ?? "", format: "qcow2" },
       layers,
       diskGb,
+      volumes,
       ...(memory && { template, memory }),
       state: join(folder, mode === "stream" ? FILES.stream : FILES.state),
       onSpawn: (process) => {
@@ -218,7 +221,7 @@ export class QemuDriver implements VmDriver {
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, cgroups, runDir, diskDir, accelerator } = this.#options;
+    const { confinement, cgroups, runDir, diskDir } = this.#options;
     const { spec, below, memory, template = null, diskGb = spec.image.sizeGb } = start;
     const name = newName();
     const folder = join(runDir, name);
@@ -238,15 +241,15 @@ export class QemuDriver implements VmDriver {
       await mkdir(folder, { mode: 0o700 });
       if (template) await this.#options.onTemplate?.(template, name, folder);
       await makeLayer(below, disk);
-      await this.#own(uid, [folder, disk], memory);
+      await this.#own(uid, [folder, disk, ...filesOf(start.volumes)], memory);
       if (cgroups) groups = await cgroups.add(name, capsOf(spec));
-      const isIncoming = start.state !== undefined;
-      const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
-      const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
+      const where = { name, folder, disk, accelerator: this.accelerator.name };
+      const command = [QEMU, ...commandOf({ ...shapeOf(start), ...where })];
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
-      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
+      const plugs = { volumes: start.volumes ?? [], own: (file: string) => this.#own(uid, [file]) };
+      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone, ...plugs };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);
       return machine;
@@ -280,21 +283,14 @@ export class QemuDriver implements VmDriver {
   }
 }
 
+/** What of a start is on the command line. */
+function shapeOf({ spec, state, memory, volumes = [] }: Start) {
+  return { spec, isIncoming: state !== undefined, volumes, ...(memory && { memory }) };
+}
+
 const newName = (): string => `m-${randomBytes(6).toString("hex")}`;
 
 function ours(machine: Machine): QemuMachine {
   if (machine instanceof QemuMachine) return machine;
   throw new Error("not a machine of this driver");
-}
-
-/** Fills a new machine; one that does not take it is ended. */
-async function loaded(machine: QemuMachine, load: () => Promise<void>): Promise<QemuMachine> {
-  try {
-    await load();
-    return machine;
-  } catch (error) {
-    await machine.destroy();
-    const words = await machine.exited;
-    throw new Error(`a saved machine did not load: ${messageOf(error)} ${words}`.trim());
-  }
 }

@@ -3,11 +3,14 @@ import type { Socket } from "node:net";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import type { GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
+import type { MountedVolume } from "../volumes/mounted.ts";
 import { FILES, STATE_FD } from "./command.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
+import { plugIn, pullOut } from "./volume-device.ts";
 
 const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
@@ -27,6 +30,9 @@ export interface MachineParts {
   /** The newest first: that one it writes. */
   layers: string[];
   diskGb: number;
+  volumes: MountedVolume[];
+  /** Gives a file to its user. */
+  own: (file: string) => Promise<void>;
   /** The user it runs as; null for the host's own. */
   uid: number | null;
   process: QemuProcess;
@@ -153,6 +159,21 @@ export class QemuMachine implements Machine {
     this.layers.splice(1);
   }
 
+  get volumes(): readonly MountedVolume[] {
+    return this.#parts.volumes;
+  }
+
+  async plug(volume: MountedVolume): Promise<void> {
+    if (volume.file !== null) await this.#parts.own(volume.file);
+    await plugIn(this.#qmp, volume);
+    this.#parts.volumes = [...this.volumes, volume];
+  }
+
+  async unplug(slot: number): Promise<void> {
+    await pullOut(this.#qmp, slot);
+    this.#parts.volumes = this.volumes.filter((volume) => volume.slot !== slot);
+  }
+
   async yield(): Promise<void> {
     // Each thread has a priority of its own; those to come have that of the one that makes them.
     for (const thread of await readdir(`/proc/${this.pid}/task`).catch(() => []))
@@ -210,6 +231,21 @@ export class QemuMachine implements Machine {
   /** Removes the layer it wrote. */
   async removeDisk(): Promise<void> {
     await rm(this.layers[0] ?? "", { force: true });
+  }
+}
+
+/** Fills a new machine; one that does not take it is ended. */
+export async function loaded(
+  machine: QemuMachine,
+  load: () => Promise<void>,
+): Promise<QemuMachine> {
+  try {
+    await load();
+    return machine;
+  } catch (error) {
+    await machine.destroy();
+    const words = await machine.exited;
+    throw new Error(`a saved machine did not load: ${messageOf(error)} ${words}`.trim());
   }
 }
 

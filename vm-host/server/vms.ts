@@ -4,17 +4,21 @@ import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import type { Capability } from "../driver.ts";
 import { missingForShare } from "../shared/choose.ts";
 import type { Placed } from "../vms.ts";
 import type { VmCall } from "./front.ts";
 
+type Can = (capability: Capability) => boolean;
+
 /** Parts of a create that hosts of another build may have. */
-function missingCapabilities(ask: PlaceVm): string[] {
-  const { kind, volumes, record } = ask;
+function missingCapabilities(ask: PlaceVm, can: Can): string[] {
+  const { kind, isolation, volumes, record } = ask;
   return [
     missingForShare(ask),
     kind === "desktop" ? ["desktop"] : [],
-    volumes?.length ? ["volumes.mount"] : [],
+    // A share of a machine has no disks of its own.
+    volumes?.length && (isolation === "shared" || !can("volumes.mount")) ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
 }
@@ -24,7 +28,7 @@ export async function placeVm(call: VmCall): Promise<void> {
   const { vms, states, images, id, org, request, response } = call;
   const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
-  const missing = missingCapabilities(ask.data);
+  const missing = missingCapabilities(ask.data, (name) => vms.can(name));
   if (missing.length > 0) return refuseMissing(response, missing);
   const { source } = ask.data;
   if (source.type === "snapshot")

@@ -18,6 +18,7 @@ export class ShareMachine implements Machine {
   readonly spec: MachineSpec;
   readonly template = null;
   readonly layers: string[] = [];
+  readonly volumes = [];
   readonly diskGb: number;
   readonly exited: Promise<string>;
   readonly #around: Around;
@@ -74,6 +75,12 @@ export class ShareMachine implements Machine {
   async growDisk(): Promise<void> {
     throw new Error("a share has the disk it was made with");
   }
+
+  async plug(): Promise<void> {
+    throw new Error("a share has no disks of its own");
+  }
+
+  async unplug(): Promise<void> {}
 
   async yield(): Promise<void> {
     throw new Error("a share steps back by its weight alone");

@@ -9,6 +9,7 @@ import { Manifest, imageOf, imagesIn } from "../images/store.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
+import { dropThrowaways, fitting, marked } from "../volumes/throwaway.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
 import {
@@ -17,15 +18,14 @@ import {
   type RestingHome,
   type SnapshotRecord,
   lifeOf,
-  newRecordId,
+  recordIdOf,
 } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
+import { MOST_LAYERS, tidyRecord } from "./tidy.ts";
 
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
 const QUIET_MS = 1_500;
-/** Each layer costs every read of the disk a look. */
-const MOST_LAYERS = 8;
 
 export interface KeeperParts {
   driver: VmDriver;
@@ -110,7 +110,8 @@ export class RecordKeeper {
     if (record.platform.template && !template)
       throw new NotRestorable("The template that the snapshot differs from is not on this host.");
     const layers = this.#parts.store.pathsOf(record);
-    return { spec, mode, folder, template, layers, diskGb };
+    const volumes = await fitting(record.volumes, record.kind === "paused");
+    return { spec, mode, folder, template, layers, diskGb, volumes };
   }
 
   /** Whether machines like a record's run here at all. Throws `NotRestorable`. */
@@ -147,6 +148,7 @@ export class RecordKeeper {
       const guest = new Guest(machine, lifeOf(record));
       await machine.cont();
       await guest.identify(self, ANSWER_MS.fork, true);
+      await dropThrowaways({ machine, guest });
       return { machine, guest };
     } catch (error) {
       await machine?.destroy();
@@ -156,25 +158,9 @@ export class RecordKeeper {
     }
   }
 
-  /** Makes few layers of many, of a record that nobody starts from meanwhile. It can break off anywhere. */
-  async tidy(kind: SnapshotRecord["kind"], id: string): Promise<void> {
-    const { store, driver, log } = this.#parts;
-    try {
-      for (let kept = store.get(kind, id); kept; kept = store.get(kind, id)) {
-        const { layers } = kept.record;
-        const [top = "", next] = layers;
-        if (next === undefined || !store.isOnlyOf(kept.record, next)) break;
-        if (!store.isOnlyOf(kept.record, top)) break;
-        await driver.merge(join(store.layers, top));
-        await store.change(kept, { layers: layers.slice(1) });
-      }
-      const kept = store.get(kind, id);
-      if (!kept || kept.record.layers.length <= MOST_LAYERS) return;
-      const layer = await driver.flatten(await this.restOf(kept));
-      await store.change(kept, { layers: [nameOf(layer)] });
-    } catch (error) {
-      log.warn({ reason: messageOf(error) }, "the layers of a record stay as they are");
-    }
+  /** Makes few layers of many, of a record that nobody starts from meanwhile. */
+  tidy(kind: SnapshotRecord["kind"], id: string): Promise<void> {
+    return tidyRecord(this.#parts, (kept) => this.restOf(kept), { kind, id });
   }
 
   /** Stops a machine, saves it into a folder, and lets a live one go on into a new layer. */
@@ -190,7 +176,8 @@ export class RecordKeeper {
       if (layer !== null) await driver.useLayer(machine, layer);
       const { mode, pages } = await driver.save(machine, draft);
       const { spec, template, diskGb } = machine;
-      const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft };
+      const volumes = await marked(machine.volumes);
+      const rest: Rest = { spec, template, diskGb, layers, mode, folder: draft, volumes };
       return { rest: { ...rest, pages }, stoppedMs: performance.now() - stoppedAt };
     } finally {
       if (isLive) await this.#goOn(vm);
@@ -216,7 +203,7 @@ export class RecordKeeper {
     { kind, id, recordId }: Pick<SnapshotRecord, "kind" | "id" | "recordId">,
   ): Promise<SnapshotRecord> {
     const { driver, store } = this.#parts;
-    const { spec, template, layers, folder, mode, pages, diskGb } = rest;
+    const { spec, template, layers, folder, mode, pages, diskGb, volumes } = rest;
     const { cpu, memMb } = spec;
     const { word, generation } = vm.guest.nextLife;
     return {
@@ -241,6 +228,7 @@ export class RecordKeeper {
       layers: layers.map(nameOf),
       life: { word: Buffer.from(word).toString("hex"), generation },
       self: vm.guest.self,
+      volumes,
       lastActivityAt: vm.lastActivityAt,
     };
   }
@@ -261,7 +249,8 @@ export class RecordKeeper {
   async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
     const { templates, store } = this.#parts;
     const { record } = kept;
-    if (record.mode === "stream") return null;
+    // Clones of a template have nothing plugged in.
+    if (record.mode === "stream" || record.volumes.length > 0) return null;
     const key = keyOfTemplate(record);
     const template = await templates.get(key, rest.spec);
     if (template) return template;
@@ -304,10 +293,6 @@ export class RecordKeeper {
 
 /** Of a record that nobody has used or shipped. */
 const FRESH = { durable: false, forks: 0 };
-
-/** A snapshot's own id; of other records a new one with every saving. */
-const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
-  kind === "snapshot" ? id : newRecordId();
 
 /** The key of the template that a record is made. */
 const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>

@@ -1,6 +1,7 @@
 import type { Log } from "@svc/host-kit/log.ts";
 import type { Vm } from "../vm.ts";
 import type { Vms } from "../vms.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { failed } from "./state-error.ts";
 import type { Kept, Store } from "./store.ts";
@@ -11,12 +12,13 @@ export interface PauseParts {
   keeper: RecordKeeper;
   vms: Vms;
   store: Store;
+  volumes: Volumes;
   log: Log;
 }
 
 /** Saves a machine and ends its process. If it cannot be saved it runs on. */
 export async function pauseMachine(parts: PauseParts, vm: Vm): Promise<Kept> {
-  const { keeper, vms, store, log } = parts;
+  const { keeper, vms, store, volumes, log } = parts;
   const startedAt = performance.now();
   // What a record says of its disk must be true even if the machine dies at that moment.
   vm.machine.keepDisk(true);
@@ -25,6 +27,7 @@ export async function pauseMachine(parts: PauseParts, vm: Vm): Promise<Kept> {
     vms.release(vm);
     vm.endSockets("paused", PAUSED, "the sandbox was paused");
     await vm.machine.quit();
+    await volumes.rested(vm.id);
     const tookMs = Math.round(performance.now() - startedAt);
     log.info({ machine: vm.machine.name, tookMs }, "a machine was paused");
     return kept;

@@ -5,6 +5,7 @@ import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
 import type { LifeStart } from "../driver.ts";
 import { Manifest } from "../images/store.ts";
+import { MountedVolume } from "../volumes/mounted.ts";
 
 /** Counts up when a record of before can no longer be read. */
 export const RECORD_VERSION = 1;
@@ -93,6 +94,8 @@ export const SnapshotRecord = z.object({
   life: Life,
   /** Who it was. A resume stays that. */
   self: Self,
+  /** Volumes it has mounted: a resume has them again, and nobody else ever by its memory of them. */
+  volumes: z.array(MountedVolume).default([]),
   /** Of a machine of shares: those that rest in it. */
   home: RestingHome.exactOptional(),
   lastActivityAt: z.number(),
@@ -111,3 +114,7 @@ export class NotRestorable extends Error {
     this.name = "SnapshotNotRestorable";
   }
 }
+
+/** A snapshot's own id; of other records a new one with every saving. */
+export const recordIdOf = ({ kind, id }: Pick<SnapshotRecord, "kind" | "id">): string =>
+  kind === "snapshot" ? id : newRecordId();

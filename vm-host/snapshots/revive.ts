@@ -2,6 +2,7 @@ import type { Log } from "@svc/host-kit/log.ts";
 import type { Capacity } from "../sizes.ts";
 import { Vm } from "../vm.ts";
 import type { Vms } from "../vms.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import type { SnapshotRecord } from "./record.ts";
 import { StateError, failed } from "./state-error.ts";
@@ -13,6 +14,7 @@ export interface ReviveParts {
   keeper: RecordKeeper;
   vms: Vms;
   capacity: Capacity;
+  volumes: Volumes;
   hasEgress: boolean;
   log: Log;
 }
@@ -29,7 +31,7 @@ export interface Revived {
 
 /** Starts a machine from a record, in place of `before` or in new room, and adds it to those of the host. */
 export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promise<Vm> {
-  const { keeper, vms, capacity, hasEgress, log } = parts;
+  const { keeper, capacity, volumes, hasEgress, log } = parts;
   const { id, org, self, isolation, before } = as;
   // What filtered its packets may be missing in this run of the host.
   const known = { ...self, hasNetwork: self.hasNetwork && hasEgress };
@@ -39,6 +41,7 @@ export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promi
   const room = before ? capacity.force({ cpu, memMb }) : capacity.take({ cpu, memMb });
   if (typeof room === "string") throw noRoom(room);
   try {
+    await volumes.settle(id);
     const { machine, guest } = await keeper.start(kept, known, false);
     void machine.exited.then(room);
     const enforcement = { cpu: "vm", memMb: "vm" } as const;
@@ -46,9 +49,7 @@ export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promi
     const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
     const vm = new Vm(id, machine, guest, got);
     vm.org = org;
-    // Takes its place at once: a heartbeat in between would say that there is no such machine.
-    vms.add(vm);
-    if (before) await endReplaced(before);
+    await settleIn(parts, kept, vm, before);
     return vm;
   } catch (error) {
     room();
@@ -63,7 +64,29 @@ export function noRoom(lack: "slots" | "size"): StateError {
     : new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
 }
 
-async function endReplaced(before: Vm): Promise<void> {
+/** Among those of the host, with its volumes. Should that fail, it ends: one without them is not what was saved. */
+async function settleIn(
+  { vms, volumes }: ReviveParts,
+  { record }: Kept,
+  vm: Vm,
+  before?: Vm,
+): Promise<void> {
+  try {
+    // Takes its place at once: a heartbeat in between would say that there is no such machine.
+    if (before) vms.add(vm);
+    // Two machines that write one volume destroy it.
+    if (before) await endReplaced(volumes, before);
+    await volumes.remount(vm.id, record, vm);
+    if (!before) vms.add(vm);
+  } catch (error) {
+    vms.release(vm);
+    await vm.machine.destroy();
+    throw error;
+  }
+}
+
+async function endReplaced(volumes: Volumes, before: Vm): Promise<void> {
   before.endSockets("running", REVERTED, "the sandbox was reverted");
+  await volumes.unmount(before);
   await before.machine.destroy();
 }

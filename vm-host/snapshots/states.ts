@@ -28,6 +28,7 @@ export interface StatesParts {
   vms: Vms;
   store: Store;
   capacity: Capacity;
+  volumes: ReviveParts["volumes"];
   hasEgress: boolean;
   /** Shares rest with their machine. */
   shared: SharedRests;

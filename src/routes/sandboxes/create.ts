@@ -83,6 +83,7 @@ async function orderOf(
     acquireMs: acquireTimeoutMs(c.env),
     idleMs,
     lifecycle: lifecycleOf(wanted.lifecycle, idleMs),
+    volumes: wanted.volumes,
     body: {
       kind,
       source: fork ? { type: "snapshot", id: fork.id, recordPath: "" } : { type: "image", name },

@@ -8,6 +8,7 @@ import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
 import { forkOf } from "../snapshots/fork.ts";
 import { bootable } from "../templates/boot.ts";
+import { checkVolumes } from "../volumes/check.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
 /** What a create names. */
@@ -25,7 +26,7 @@ export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Prom
   const { source, kind } = wanted;
   const fork = await forkOf(c, wanted);
   const template = source.type === "template" ? await bootable(c, source.id, kind) : null;
-  checkNames(wanted);
+  await checkVolumes(c, wanted);
   return { fork, template };
 }
 
@@ -57,11 +58,4 @@ async function creditOf(env: Env, orgId: string): Promise<number | null> {
     if (!isApiError(error)) throw error;
     throw new ApiError("AdmissionUnavailable", "The credit could not be checked. Try again.");
   }
-}
-
-/** Volumes: this version makes none, so that no id of one is known. */
-function checkNames({ volumes }: WantedSandbox): void {
-  if (volumes.length === 0) return;
-  const text = "volumes are not configured on this deployment.";
-  throw new ApiError("NotConfigured", text, { field: "volumes" });
 }

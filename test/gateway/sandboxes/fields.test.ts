@@ -165,7 +165,7 @@ describe("what the org may not have, in this order:", () => {
     ["a template that is unknown", { template: "tpl_1" }, 404, "NotFound"],
     ["a snapshot that is unknown", { fromSnapshot: "snap_1" }, 404, "NotFound"],
     ["a snapshot, whatever the template", { fromSnapshot: "s", template: "x" }, 404, "NotFound"],
-    ["volumes without a store", { volumes: [{ volumeId: "v", path: "/d" }] }, 501, "NotConfigured"],
+    ["a volume that is unknown", { volumes: [{ volumeId: "v", path: "/d" }] }, 404, "NotFound"],
   ])("%s, before the concurrency is looked at", async (_name, body, status, code) => {
     expect(await refused("free", { vms: 0 }, body)).toEqual([status, code]);
   });

@@ -1,0 +1,171 @@
+import { newVolumeId } from "@svc/contract/ids.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { type CreateVolume, type Volume, volumeFields } from "@svc/contract/vm/volume.ts";
+import * as z from "zod";
+import { ask } from "./database.ts";
+
+/** A volume and who has it. */
+export interface VolumeRow {
+  id: string;
+  name: string;
+  size_mb: number | null;
+  metadata: string | null;
+  created_at: number;
+  attached_to: string | null;
+  epoch: number;
+  host_id: string | null;
+}
+
+/** A volume that was given to a sandbox. */
+export interface Attachment {
+  volumeId: string;
+  epoch: number;
+  /** The host that had it last; null while none did. */
+  hostId: string | null;
+}
+
+const Labels = z.record(z.string(), z.string());
+
+function toVolume({ id, name, created_at: at, size_mb: sizeMb, metadata }: VolumeRow): Volume {
+  return {
+    volumeId: id,
+    name,
+    createdAt: new Date(at).toISOString(),
+    ...(sizeMb !== null && { sizeMb }),
+    ...(metadata !== null && { metadata: Labels.parse(JSON.parse(metadata)) }),
+  };
+}
+
+/** Creates a volume. It has no bytes before it is mounted. */
+export async function createVolume(
+  db: D1Database,
+  orgId: string,
+  asked: CreateVolume,
+  now: number,
+): Promise<Volume> {
+  const { name, sizeMb, metadata } = volumeFields(asked);
+  const volumeId = newVolumeId();
+  const labels = metadata ? JSON.stringify(metadata) : null;
+  const sql = `INSERT INTO volumes (id, org_id, name, size_mb, metadata, created_at)
+    VALUES (?, ?, ?, ?, ?, ?)`;
+  await ask(db, () =>
+    db
+      .prepare(sql)
+      .bind(volumeId, orgId, name, sizeMb ?? null, labels, now)
+      .run(),
+  );
+  const createdAt = new Date(now).toISOString();
+  return { volumeId, name, createdAt, ...(sizeMb && { sizeMb }), ...(metadata && { metadata }) };
+}
+
+/** All volumes of an org, newest first. */
+export async function listVolumes(db: D1Database, orgId: string): Promise<Volume[]> {
+  const sql = "SELECT * FROM volumes WHERE org_id = ? ORDER BY created_at DESC, rowid DESC";
+  const { results } = await ask(db, () => db.prepare(sql).bind(orgId).all<VolumeRow>());
+  return results.map(toVolume);
+}
+
+/** A volume of an org; null when it has none of that id. */
+export async function findVolume(
+  db: D1Database,
+  orgId: string,
+  id: string,
+): Promise<Volume | null> {
+  const [row] = await volumeRows(db, orgId, [id]);
+  return row ? toVolume(row) : null;
+}
+
+const marks = (ids: string[]): string => ids.map(() => "?").join(", ");
+
+/** Those of these volumes that are the org's, with who has them. */
+export async function volumeRows(
+  db: D1Database,
+  orgId: string,
+  ids: string[],
+): Promise<VolumeRow[]> {
+  const sql = `SELECT * FROM volumes WHERE org_id = ? AND id IN (${marks(ids)})`;
+  const { results } = await ask(db, () =>
+    db
+      .prepare(sql)
+      .bind(orgId, ...ids)
+      .all<VolumeRow>(),
+  );
+  return results;
+}
+
+/** Gives volumes to a sandbox: all of them or, when one is not free or not the org's, none. */
+export async function attachVolumes(
+  db: D1Database,
+  orgId: string,
+  ids: string[],
+  holder: string,
+): Promise<Attachment[]> {
+  const free = `org_id = ? AND id IN (${marks(ids)}) AND attached_to IS NULL`;
+  // One statement, so that of two at once one gets all and the other nothing.
+  const sql = `UPDATE volumes SET attached_to = ?, epoch = epoch + 1 WHERE ${free}
+    AND (SELECT count(*) FROM volumes WHERE ${free}) = ? RETURNING id, epoch, host_id`;
+  const { results } = await ask(db, () =>
+    db
+      .prepare(sql)
+      .bind(holder, orgId, ...ids, orgId, ...ids, ids.length)
+      .all<Pick<VolumeRow, "id" | "epoch" | "host_id">>(),
+  );
+  return results.map(({ id, epoch, host_id: hostId }) => ({ volumeId: id, epoch, hostId }));
+}
+
+/** Takes from a sandbox all volumes that it has. Its host is the last that had them. */
+export async function releaseVolumes(
+  db: D1Database,
+  holder: string,
+  hostId: string | null,
+): Promise<void> {
+  const sql = `UPDATE volumes SET attached_to = NULL, host_id = coalesce(?, host_id)
+    WHERE attached_to = ?`;
+  await ask(db, () => db.prepare(sql).bind(hostId, holder).run());
+}
+
+/** Deletes a volume that nobody has; its objects are deleted later. False when it is not there, or somebody has it. */
+export async function deleteVolume(
+  db: D1Database,
+  orgId: string,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const free = "id = ?1 AND org_id = ?2 AND attached_to IS NULL";
+  const discard = `INSERT OR IGNORE INTO discarded_volumes (id, discarded_at)
+    SELECT id, ?3 FROM volumes WHERE ${free}`;
+  const [, removed] = await ask(db, () =>
+    db.batch([
+      db.prepare(discard).bind(id, orgId, now),
+      db.prepare(`DELETE FROM volumes WHERE ${free}`).bind(id, orgId),
+    ]),
+  );
+  return removed?.meta.changes === 1;
+}
+
+// Each takes as many calls as it has objects by the thousand.
+const mostReaped = 20;
+
+/** Deletes the objects of volumes that were deleted so long ago that no signed URL can name one. Answers how many. */
+export async function reapVolumes(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
+  const sql = "SELECT id FROM discarded_volumes WHERE discarded_at <= ? LIMIT ?";
+  const { results } = await ask(db, () =>
+    db
+      .prepare(sql)
+      .bind(now - LIMITS.hostObjectUrlMs, mostReaped)
+      .all<{ id: string }>(),
+  );
+  for (const { id } of results) {
+    await deleteObjects(objects, `${id}/`);
+    await ask(db, () => db.prepare("DELETE FROM discarded_volumes WHERE id = ?").bind(id).run());
+  }
+  return results.length;
+}
+
+async function deleteObjects(objects: R2Bucket, prefix: string): Promise<void> {
+  for (;;) {
+    const { objects: some, truncated } = await ask(objects, () => objects.list({ prefix }));
+    if (some.length > 0) await ask(objects, () => objects.delete(some.map(({ key }) => key)));
+    if (!truncated) return;
+  }
+}

@@ -1,0 +1,102 @@
+import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
+import { execFile } from "node:child_process";
+import { access, mkdir, readFile, readdir, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { promisify } from "node:util";
+import { method } from "../method.ts";
+
+const DISKS = "/sys/block";
+const DISK_MS = 10_000;
+const LOOK_MS = 20;
+/** Its tables of inodes stay as they are, empty, on the host's disk too. */
+const OPTIONS = "noatime,noinit_itable";
+// The session's environment is the customer's: these are started without it.
+const ENV = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
+const run = (file: string, ...args: string[]) => promisify(execFile)(file, args, { env: ENV });
+
+/** The namespace `volumes`, for the host alone. */
+export function volumeMethods(): Record<string, Method> {
+  return {
+    "volumes.mount": method(HOST_METHODS["volumes.mount"], mount),
+    "volumes.unmount": method(HOST_METHODS["volumes.unmount"], unmount),
+    "volumes.freeze": method(HOST_METHODS["volumes.freeze"], freeze),
+    "volumes.thaw": method(HOST_METHODS["volumes.thaw"], async ({ path }) => thaw(path)),
+  };
+}
+
+async function mount({ serial, path }: { serial: string; path: string }) {
+  const disk = await waitForDisk(serial);
+  await mkdir(path, { recursive: true });
+  await run("mount", "-t", "ext4", "-o", OPTIONS, disk, path);
+  // A new file system has it; a volume begins empty.
+  await rmdir(join(path, "lost+found")).catch(() => {});
+  return {};
+}
+
+interface Unmount {
+  serial: string;
+  path: string;
+  isLazy: boolean;
+}
+
+async function unmount({ serial, path, isLazy }: Unmount): Promise<{ isFree: boolean }> {
+  const disk = await findDisk(serial);
+  if (disk === null) return { isFree: true };
+  await run("umount", ...(isLazy ? ["-l"] : []), path).catch(() => null);
+  const isFree = !(await isMounted(disk));
+  if (!isFree) await run("sync", "-f", path).catch(() => null);
+  return { isFree };
+}
+
+/** Timers of those that nobody thaws. */
+const frozen = new Map<string, NodeJS.Timeout>();
+
+async function freeze({ path, limitMs }: { path: string; limitMs: number }) {
+  await run("fsfreeze", "-f", path);
+  frozen.set(
+    path,
+    setTimeout(() => void thaw(path), limitMs),
+  );
+  return {};
+}
+
+async function thaw(path: string) {
+  clearTimeout(frozen.get(path));
+  if (frozen.delete(path)) await run("fsfreeze", "-u", path).catch(() => null);
+  return {};
+}
+
+async function waitForDisk(serial: string): Promise<string> {
+  const until = performance.now() + DISK_MS;
+  for (;;) {
+    const disk = await findDisk(serial);
+    if (disk !== null) return disk;
+    if (performance.now() > until) throw refuse("NotFound", "The disk did not appear.");
+    await pause(LOOK_MS);
+  }
+}
+
+/** `/dev/vdb`; null while there is no such disk. */
+async function findDisk(serial: string): Promise<string | null> {
+  for (const name of await readdir(DISKS)) {
+    const text = await readFile(join(DISKS, name, "serial"), "utf8").catch(() => "");
+    const disk = `/dev/${name}`;
+    // The kernel says what it is before there is a way to open it.
+    if (text.trim() === serial && (await isThere(disk))) return disk;
+  }
+  return null;
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+async function isMounted(disk: string): Promise<boolean> {
+  const lines = (await readFile("/proc/mounts", "utf8")).split("\n");
+  return lines.some((line) => line.startsWith(`${disk} `));
+}

@@ -1,0 +1,92 @@
+import { ErrorBody } from "@svc/contract/errors.ts";
+import { ExecResult } from "@svc/contract/vm/exec.ts";
+import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import { Volume } from "@svc/contract/vm/volume.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { testGateway, type TestGateway } from "../support/gateway.ts";
+import { VmHostProcess } from "../support/vm-host-process.ts";
+import { missingMachine } from "../vm-host/needs.ts";
+
+const PATIENCE = { timeout: 120_000, interval: 500 };
+const LONG = 300_000;
+
+describe.skipIf(await missingMachine())("a volume", { timeout: LONG }, () => {
+  let gateway: TestGateway;
+  let first: VmHostProcess;
+  let key = "";
+
+  beforeAll(async () => {
+    gateway = await testGateway();
+    first = await VmHostProcess.start(gateway, "vm-first");
+    key = await gateway.newKey();
+  }, LONG);
+  afterAll(async () => {
+    await first?.close();
+    await gateway?.close();
+  });
+
+  const call = (path: string, method = "GET", body?: object) =>
+    fetch(new URL(path, gateway.url), {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+
+  const ask = (volumeId: string) =>
+    call("/sandboxes", "POST", { memMb: 512, volumes: [{ volumeId, path: "/data" }] });
+
+  /** Waits while a host prepares its first machine, or the volume is on its way to the store. */
+  async function createWith(volumeId: string): Promise<string> {
+    return vi.waitFor(async () => {
+      const answer = await ask(volumeId);
+      if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+      return SandboxCreated.parse(await answer.json()).sandboxId;
+    }, PATIENCE);
+  }
+
+  async function sh(id: string, line: string): Promise<string> {
+    const answer = await call(`/sandboxes/${id}/exec`, "POST", { cmd: "sh", args: ["-c", line] });
+    return ExecResult.parse(await answer.json()).stdout.trim();
+  }
+
+  test("outlives its machine, its host's process and its host", async () => {
+    const made = await call("/volumes", "POST", { name: "work", sizeMb: 64 });
+    const { volumeId } = Volume.parse(await made.json());
+    const writer = await createWith(volumeId);
+    await sh(writer, "head -c 5000000 /dev/urandom > /data/f; cp /data/f /data/g");
+    const sum = await sh(writer, "sha256sum < /data/f");
+    const taken = await ask(volumeId);
+    expect([taken.status, ErrorBody.parse(await taken.json())]).toMatchObject([
+      409,
+      { code: "VolumeAlreadyAttached", holder: writer },
+    ]);
+    await call(`/sandboxes/${writer}/pause`, "POST");
+    expect((await call(`/volumes/${volumeId}`, "DELETE")).status).toBe(409);
+    await call(`/sandboxes/${writer}/resume`, "POST");
+    expect(await sh(writer, "sha256sum < /data/g")).toBe(sum);
+    expect((await call(`/sandboxes/${writer}`, "DELETE")).status).toBe(200);
+
+    // The same host, at once.
+    const reader = await createWith(volumeId);
+    expect(await sh(reader, "sha256sum < /data/f; echo more > /data/h")).toBe(sum);
+    await call(`/sandboxes/${reader}`, "DELETE");
+
+    const bucket = await gateway.miniflare.getR2Bucket("OBJECTS", "gateway");
+    const manifest = () => bucket.get(`${volumeId}/manifest.json`);
+    await vi.waitFor(
+      async () => expect(await (await manifest())?.json()).toMatchObject({ isOpen: false }),
+      PATIENCE,
+    );
+    await first.close();
+    const second = await VmHostProcess.start(gateway, "vm-second");
+    try {
+      const heir = await createWith(volumeId);
+      expect(await sh(heir, "sha256sum < /data/f; cat /data/h")).toBe(`${sum}\nmore`);
+      await call(`/sandboxes/${heir}`, "DELETE");
+      expect(await (await call(`/volumes/${volumeId}`, "DELETE")).json()).toEqual({ ok: true });
+      expect((await ask(volumeId)).status).toBe(404);
+    } finally {
+      await second.close();
+    }
+  });
+});

@@ -1,0 +1,42 @@
+import type { Machine } from "../driver.ts";
+import type { Guest } from "../guest/guest.ts";
+import { type MountedVolume, changedAt, shallowFirst } from "./mounted.ts";
+
+/** A machine's ends that a volume needs. */
+export interface Ends {
+  machine: Machine;
+  guest: Guest;
+}
+
+/** What a stopped machine has, with the state of each image that its memory fits. */
+export function marked(volumes: readonly MountedVolume[]): Promise<MountedVolume[]> {
+  return Promise.all(
+    volumes.map(async (volume) => {
+      if (volume.file === null) return volume;
+      return { ...volume, changedAt: await changedAt(volume.file) };
+    }),
+  );
+}
+
+/**
+ * What a machine that goes on from a record finds plugged in. An image that is its own still, and is as it was, is that;
+ * for all others an empty disk stands there: its memory of them would destroy what they are now.
+ */
+export function fitting(volumes: MountedVolume[], isOwn: boolean): Promise<MountedVolume[]> {
+  return Promise.all(
+    volumes.map(async (volume) => {
+      const { file, changedAt: then } = volume;
+      const now = file !== null && isOwn ? await changedAt(file).catch(() => null) : null;
+      return now !== null && now === then ? volume : { ...volume, file: null };
+    }),
+  );
+}
+
+/** Lets a machine that began from somebody's snapshot go of the volumes that its memory has: they are not its own. */
+export async function dropThrowaways({ machine, guest }: Ends): Promise<void> {
+  const volumes = machine.volumes.filter(({ file }) => file === null);
+  for (const volume of shallowFirst(volumes).toReversed()) {
+    await guest.unmountVolume(volume, true);
+    await machine.unplug(volume.slot);
+  }
+}

@@ -1,0 +1,175 @@
+import { stat } from "node:fs/promises";
+import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { ObjectStore } from "@svc/host-kit/object-store.ts";
+import type { Machine } from "../driver.ts";
+import { VOLUME_SLOTS } from "../qemu/command.ts";
+import type { SnapshotRecord } from "../snapshots/record.ts";
+import type { Vm } from "../vm.ts";
+import { type MountedVolume, changedAt, serialOf, shallowFirst } from "./mounted.ts";
+import { VolumePlace, takeBack } from "./place.ts";
+import { VolumeStock } from "./stock.ts";
+import type { Ends } from "./throwaway.ts";
+
+/** How long a guest's writers may be kept waiting while its volume is read. */
+const FROZEN_MS = 10_000;
+/** A larger one is stored at pause and at the end only. */
+const FROZEN_BYTES = 1024 ** 3;
+const BLOCK_BYTES = 512;
+
+export interface VolumesOptions {
+  cacheDir: string;
+  stateDir: string;
+  hostId: string;
+  gatewayUrl: string;
+  hostToken: string;
+  /** How often the volume of a running machine is stored. */
+  syncMs: number;
+  log: Log;
+}
+
+/** What of a record says which volumes its machine had. */
+type Had = Pick<SnapshotRecord, "kind" | "volumes">;
+
+/** Volumes in machines: plugged in at create, kept over a pause, given back at the end, stored now and then. */
+export class Volumes {
+  readonly #stock: VolumeStock;
+  readonly #options: VolumesOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #isBusy = false;
+
+  private constructor(stock: VolumeStock, options: VolumesOptions) {
+    this.#stock = stock;
+    this.#options = options;
+  }
+
+  static async open(options: VolumesOptions): Promise<Volumes> {
+    const { cacheDir, stateDir, hostId, gatewayUrl, hostToken, log } = options;
+    const place = await VolumePlace.open(cacheDir, stateDir);
+    const storeWith = (signal: AbortSignal) => new ObjectStore({ gatewayUrl, hostToken, signal });
+    const stock = new VolumeStock({ place, hostId, storeWith, log }, await place.read());
+    return new Volumes(stock, options);
+  }
+
+  /** Goes on where the last run of the host ended, and stores from now on. `isPaused`: the machine is there still. */
+  start(isPaused: (holder: string) => boolean, running: () => Vm[]): void {
+    for (const { volumeId, holder, isOpen } of this.#stock.all) {
+      if (holder !== null && !isPaused(holder)) void this.release(holder);
+      else if (isOpen) this.#stock.syncSoon(volumeId);
+    }
+    this.#timer = setInterval(() => void this.#look(running()), this.#options.syncMs);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#stock.close();
+  }
+
+  /** Mounts what a new machine shall have. Throws `VolumeBusy`; then, too, the holder is to be released. */
+  async attach(holder: string, mounts: VolumeMount[], ends: Ends): Promise<void> {
+    for (const mount of shallowFirst(mounts)) {
+      await this.#stock.claim(holder, mount);
+      await this.#mount(mount, ends);
+    }
+  }
+
+  /**
+   * Mounts what a sandbox has, and its memory has not: as it is now, whatever the record says of it. A machine that
+   * goes on on another host takes along what is stored; a snapshot's own volumes are nobody's any more.
+   */
+  async remount(holder: string, { kind, volumes }: Had, ends: Ends): Promise<void> {
+    const had = kind === "snapshot" ? [] : volumes;
+    const moved = kind === "copy" && ({ takeOver: true } as const);
+    for (const volume of had) await this.#stock.claim(holder, { ...volume, ...moved });
+    const fits = ends.machine.volumes.map(({ volumeId }) => volumeId);
+    const missing = this.#stock.of(holder).filter(({ volumeId }) => !fits.includes(volumeId));
+    for (const note of shallowFirst(missing)) await this.#mount(note, ends);
+  }
+
+  /** Lets the guest write everything out. It is best effort: a journal keeps what it had written whole. */
+  async unmount(vm: Vm): Promise<void> {
+    const volumes = vm.machine.volumes.filter(({ file }) => file !== null);
+    if (volumes.length === 0) return;
+    // A parked machine cannot write.
+    vm.touch();
+    await this.#stock.settle(volumes.map(({ volumeId }) => volumeId));
+    for (const volume of shallowFirst(volumes).toReversed()) {
+      const isFree = await vm.guest.unmountVolume(volume, false).catch((error: unknown) => {
+        this.#options.log.warn({ reason: messageOf(error) }, "a volume could not be unmounted");
+        return false;
+      });
+      if (isFree) await vm.machine.unplug(volume.slot).catch(() => null);
+    }
+  }
+
+  /** The machine is gone, for good: what it had is free. */
+  release(holder: string): Promise<void> {
+    return this.#stock.release(holder).catch((error: unknown) => {
+      this.#options.log.error({ reason: messageOf(error) }, "a volume could not be released");
+    });
+  }
+
+  /** The machine is paused: it keeps its volumes, and nobody writes them. */
+  async rested(holder: string): Promise<void> {
+    for (const { volumeId } of this.#stock.of(holder)) {
+      await takeBack(this.#stock.imageOf(volumeId));
+      this.#stock.syncSoon(volumeId);
+    }
+  }
+
+  /** Resolves when nobody reads the images of a paused machine any more. */
+  settle(holder: string): Promise<void> {
+    return this.#stock.settle(this.#stock.of(holder).map(({ volumeId }) => volumeId));
+  }
+
+  async #mount(
+    { volumeId, path, epoch }: Pick<VolumeMount, "volumeId" | "path" | "epoch">,
+    { machine, guest }: Ends,
+  ): Promise<void> {
+    const file = this.#stock.imageOf(volumeId);
+    const { size: sizeBytes } = await stat(file);
+    const slot = freeSlot(machine);
+    const serial = serialOf(volumeId);
+    const volume = { volumeId, path, epoch, slot, serial, sizeBytes, file };
+    await machine.plug(volume);
+    await guest.mountVolume(volume);
+  }
+
+  /** Stores volumes of running machines that were written since the last time. */
+  async #look(vms: Vm[]): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      for (const vm of vms)
+        for (const volume of vm.machine.volumes) await this.#storeLive(vm, volume);
+      await this.#stock.sweep(Date.now());
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #storeLive(vm: Vm, { volumeId, path, file }: MountedVolume): Promise<void> {
+    if (file === null || vm.isParked) return;
+    try {
+      const { blocks } = await stat(file);
+      const note = this.#stock.get(volumeId);
+      if (blocks * BLOCK_BYTES > FROZEN_BYTES || note?.storedAt === (await changedAt(file))) return;
+      const { guest } = vm;
+      await this.#stock.sync(volumeId, {
+        freeze: () => guest.freezeVolume(path, FROZEN_MS),
+        thaw: () => guest.thawVolume(path),
+      });
+    } catch (error) {
+      this.#options.log.warn({ reason: messageOf(error) }, "a volume in use was not stored");
+    }
+  }
+}
+
+function freeSlot({ volumes }: Machine): number {
+  const taken = new Set(volumes.map(({ slot }) => slot));
+  const slots = Array.from({ length: VOLUME_SLOTS }, (_, slot) => slot);
+  const free = slots.find((slot) => !taken.has(slot));
+  if (free === undefined) throw new Error("the machine has no place for another volume");
+  return free;
+}
