@@ -1,8 +1,10 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
+import { isRefusal } from "@svc/contract/errors.ts";
 import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { registeredHosts } from "./fleet.ts";
+import { hostsFor } from "./restorable.ts";
 import type { TemplateEvent } from "./states/template.ts";
 import { buildNews, startBuild } from "./template-client.ts";
 import type { StoredTemplate } from "./template-store.ts";
@@ -39,15 +41,20 @@ const system = (line: string, step = 0): TemplateLogEntry => ({
 async function findHost(
   env: Env,
   desk: BuildDesk,
-  { id, org }: StoredTemplate,
+  { id, org, saved }: StoredTemplate,
   ask: BuildTemplate,
 ): Promise<number> {
-  const hosts = (await registeredHosts(env).catch(() => [])).filter(isAble(ask));
-  for (const { hostId, url } of hosts.toSorted(likelier(ask))) {
+  const registered = (await registeredHosts(env).catch(() => [])).filter(isAble(ask));
+  // A snapshot goes on at its own host, or wherever it can be fetched to.
+  const choice = saved && hostsFor(registered, saved);
+  const fit = choice ? (isRefusal(choice) ? [] : choice.hosts) : registered.toSorted(likelier(ask));
+  for (const { hostId, url } of fit) {
+    // Noted before it is asked: an answer that is lost may have been a yes.
+    desk.apply({ type: "asked", host: hostId });
     const answer = await startBuild(env, url, { org, id }, ask);
     if (desk.read()?.state.status !== "building") {
-      // It was cancelled meanwhile: whatever the host does, it is to let go of it.
-      if (answer.type !== "refused") desk.apply({ type: "placed", host: hostId });
+      // It was cancelled meanwhile, and the host told before it was asked.
+      desk.apply({ type: "asked", host: hostId });
       return 0;
     }
     if (answer.type !== "taken") continue;

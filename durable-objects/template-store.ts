@@ -2,6 +2,7 @@ import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../control-plane/templates.ts";
+import type { SavedMachine } from "./restorable.ts";
 import {
   duties,
   step,
@@ -28,6 +29,8 @@ export interface StoredTemplate {
   steps: number;
   createdAt: number;
   state: TemplateState;
+  /** Where the snapshot that it begins with can go on; null where any host will do. */
+  saved: SavedMachine | null;
   /** How much of the log of the host that builds it is in ours. */
   hostOffset: number;
   owed: TemplateDuty[];

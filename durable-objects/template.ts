@@ -8,6 +8,7 @@ import type { TemplateView } from "../control-plane/templates.ts";
 import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
 import { newBuild, type TemplateDuty, type TemplateEvent } from "./states/template.ts";
+import type { SavedMachine } from "./restorable.ts";
 import { attend } from "./template-build.ts";
 import { perform } from "./template-duties.ts";
 import { type StoredTemplate, TemplateStore, templateView } from "./template-store.ts";
@@ -19,6 +20,8 @@ export interface CreateTemplateOrder {
   plan: string;
   name: string;
   ask: BuildTemplate;
+  /** Where the snapshot that it begins with can go on; null where any host will do. */
+  saved: SavedMachine | null;
 }
 
 /** A page of a log, and how the build stands. */
@@ -182,10 +185,16 @@ export class TemplateDO extends DurableObject<Env> {
   }
 }
 
-function newTemplate({ id, org, name, ask }: CreateTemplateOrder, now: number): StoredTemplate {
+function newTemplate(order: CreateTemplateOrder, now: number): StoredTemplate {
+  const { id, org, name, ask, saved } = order;
   const { kind, cpu, memMb, diskGb, steps } = ask;
   const facts = { id, org, name, kind, cpu, memMb, diskGb, steps: steps.length, createdAt: now };
-  const pending = { hostOffset: 0, owed: ["row" as const], retryAt: now + LIMITS.objectCallMs };
+  const pending = {
+    saved,
+    hostOffset: 0,
+    owed: ["row" as const],
+    retryAt: now + LIMITS.objectCallMs,
+  };
   // Before its row is there no host is asked; one that dies until then is woken for both.
   return { ...facts, ...pending, state: newBuild(now), lookAt: now + LIMITS.objectCallMs };
 }

@@ -64,7 +64,7 @@ async function firstPlaced(
     if (came.answer.type === "placed") return placedOn(came.host, came.answer.got);
     answers.push(came.answer);
   }
-  return refusalOf(answers);
+  return refusalOf(answers, body);
 }
 
 type NotPlaced = Exclude<PlaceVmAnswer, { type: "placed" }>;
@@ -135,7 +135,7 @@ function lacking(missingCapabilities: string[]): Refusal {
 }
 
 /** One refusal of several: the one that best says what would help. */
-function refusalOf(answers: NotPlaced[]): Refusal {
+function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
   const refused = answers.flatMap((answer) => (answer.type === "refused" ? [answer.refused] : []));
   const saying = (code: VmRefused["code"]) => refused.find((one) => one.code === code);
   const small = saying("InsufficientCapacity");
@@ -157,7 +157,11 @@ function refusalOf(answers: NotPlaced[]): Refusal {
   }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
-  const foreign = saying("SnapshotNotRestorable") ?? saying("UnknownSnapshot");
+  const foreign = saying("SnapshotNotRestorable");
   if (foreign) return notRestorable(foreign.error);
+  const unknown = saying("UnknownSnapshot");
+  // Of a template only its hosts know that they have it: one that is away may come back.
+  const isTemplate = source.type === "snapshot" && source.id.startsWith("tpl_");
+  if (unknown) return isTemplate ? holderAway() : notRestorable(unknown.error);
   return refusal("HostRejected", "The host could not make the machine. Try again.");
 }

@@ -39,6 +39,8 @@ export interface Deleted extends Common {
 export type TemplateState = Building | Ready | Failed | Deleted;
 
 export type TemplateEvent =
+  /** A host is, or was, asked to build it. */
+  | { type: "asked"; host: string }
   | { type: "placed"; host: string }
   /** The host says how far it is. */
   | { type: "heard"; step: number }
@@ -80,6 +82,7 @@ export function timers(state: TemplateState): Partial<Record<"end" | "wait" | "l
 /** THE transition table of a template. What is over changes no more but to `deleted`, which is final. */
 export function step(state: TemplateState, event: TemplateEvent, now: number): TemplateState {
   const current = runTimers(state, now);
+  if (event.type === "asked") return asked(current, event.host);
   if (event.type === "released") return released(current, event.host);
   if (event.type === "delete") return deleted(current, now);
   return current.status === "building" ? fromBuilding(current, event, now) : current;
@@ -99,12 +102,12 @@ function runTimers(state: TemplateState, now: number): TemplateState {
 
 function fromBuilding(
   state: Building,
-  event: Exclude<TemplateEvent, { type: "released" | "delete" }>,
+  event: Exclude<TemplateEvent, { type: "asked" | "released" | "delete" }>,
   now: number,
 ): TemplateState {
   switch (event.type) {
     case "placed": {
-      const hosts = [...new Set([...state.hosts, event.host])];
+      const { hosts } = asked(state, event.host);
       const takenAt = state.takenAt ?? now;
       return { ...state, hosts, takenAt, host: event.host, heardAt: now };
     }
@@ -145,6 +148,10 @@ function deleted(state: TemplateState, now: number): TemplateState {
   return { status: "deleted", step: done, hosts, takenAt, endedAt: now };
 }
 
+function asked(state: TemplateState, host: string): TemplateState {
+  return state.hosts.includes(host) ? state : { ...state, hosts: [...state.hosts, host] };
+}
+
 function released(state: TemplateState, host: string): TemplateState {
   const hosts = state.hosts.filter((other) => other !== host);
   return hosts.length === state.hosts.length ? state : { ...state, hosts };
@@ -160,7 +167,8 @@ export function strangers(state: TemplateState): string[] {
 export type TemplateDuty = "row" | "claim" | "usage" | "hosts";
 
 export function duties(before: TemplateState, after: TemplateState): TemplateDuty[] {
-  if (before.status === after.status) return [];
+  if (before.status === after.status)
+    return after.status !== "building" && after.hosts.length > before.hosts.length ? ["hosts"] : [];
   if (after.status === "deleted") return ["row", "hosts"];
   const usage: TemplateDuty[] = after.takenAt === null ? [] : ["usage"];
   return ["row", "claim", "hosts", ...usage];

@@ -137,3 +137,12 @@ test("what a change obliges to", () => {
   const ready = after([1, placed()], [2, built]);
   expect(duties(ready, step(ready, { type: "delete" }, START + 3))).toEqual(["row", "hosts"]);
 });
+
+test("a host that was asked while it was cancelled is to let go of it, and is told once more", () => {
+  const cancelled = after([1, { type: "asked", host: "a" }], [2, { type: "cancel" }]);
+  expect(strangers(cancelled)).toEqual(["a"]);
+  const told = step(cancelled, { type: "released", host: "a" }, START + 3);
+  expect(duties(cancelled, told)).toEqual([]);
+  const late = step(told, { type: "asked", host: "a" }, START + 4);
+  expect([strangers(late), duties(told, late)]).toEqual([["a"], ["hosts"]]);
+});

@@ -18,8 +18,13 @@ export async function forkOf(
     const text = `fromSnapshot: it is of a ${snapshot.kind}, not of a ${kind}`;
     throw new ApiError("ValidationError", text, { field: "fromSnapshot" });
   }
+  return restorable(c, snapshot);
+}
+
+/** A snapshot that some host can go on from, as far as that is known. Throws why none can. */
+export async function restorable(c: AppContext, snapshot: Snapshot): Promise<Snapshot> {
   // Without the registry it is for the hosts to say.
-  const fleet = restorers(await registeredHosts(c.env).catch(() => []), kind);
+  const fleet = restorers(await registeredHosts(c.env).catch(() => []), snapshot.kind);
   const hosts = hostsFor(fleet, snapshot);
   const refused = notReady(snapshot) ?? (isRefusal(hosts) ? hosts : null);
   if (!refused) return snapshot;

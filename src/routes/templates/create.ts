@@ -1,11 +1,15 @@
 import { ApiError, errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { newTemplateId } from "@svc/contract/ids.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { SavedMachine } from "../../../durable-objects/restorable.ts";
 import { templateObject } from "../../../durable-objects/template.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { checkPlan, requireCredit } from "../sandboxes/rules.ts";
 import { requireFeature } from "../sessions/rules.ts";
+import { restorable } from "../snapshots/fork.ts";
+import { ownedSnapshot } from "../snapshots/record.ts";
 import { bootable } from "./boot.ts";
 import { readTemplate, type WantedTemplate } from "./read-create.ts";
 import { templateOf } from "./record.ts";
@@ -17,33 +21,52 @@ export const createTemplate: Handler = async (c) => {
   checkPlan(caller.plan, wanted.kind);
   requireFeature(caller.plan, "templates");
   await requireCredit(c.env, caller);
-  const ask = await askOf(c, wanted);
+  const { saved, ...ask } = await askOf(c, wanted);
   const { orgId: org, planName: plan } = caller;
-  const order = { id: newTemplateId(), org, plan, name: wanted.name, ask };
+  const order = { id: newTemplateId(), org, plan, name: wanted.name, ask, saved };
   const made = await reach(() => templateObject(c.env, org, order.id).create(order));
   if (isRefusal(made)) return errorResponse(made.refused);
   return c.json(templateOf(made.template), 202);
 };
 
-async function askOf(c: AppContext, { name: _name, start, ...wanted }: WantedTemplate) {
-  const { from, ...sizes } = await beginningOf(c, wanted);
+interface Beginning extends Pick<BuildTemplate, "from">, Partial<Sizes> {
+  /** Where a snapshot can go on. */
+  saved: SavedMachine | null;
+}
+type Sizes = Pick<BuildTemplate, "cpu" | "memMb" | "diskGb">;
+
+async function askOf(
+  c: AppContext,
+  { name: _name, start, ...wanted }: WantedTemplate,
+): Promise<BuildTemplate & Pick<Beginning, "saved">> {
+  const beginning = await beginningOf(c, wanted);
   const org = c.get("caller").orgId;
-  return { ...wanted, ...sizes, org, from, ...(start && { start }) } satisfies BuildTemplate;
+  return { ...wanted, ...beginning, org, ...(start && { start }) };
 }
 
-/** What it begins with. A template keeps its sizes. */
+/** What it begins with. A template and a snapshot keep their sizes. */
 async function beginningOf(
   c: AppContext,
   { from, kind }: Pick<WantedTemplate, "from" | "kind">,
-): Promise<Pick<BuildTemplate, "from"> & Partial<BuildTemplate>> {
+): Promise<Beginning> {
   switch (from.type) {
     case "image":
-      return { from };
+      return { from, saved: null };
     case "template": {
       const { id, cpu, memMb, diskGb } = await bootable(c, from.id, kind);
-      return { from: { type: "snapshot", id }, cpu, memMb, diskGb };
+      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved: null };
     }
-    case "snapshot":
-      throw new ApiError("NotFound", "There is no such snapshot.");
+    case "snapshot": {
+      const snapshot = await ownedSnapshot(c, from.id);
+      if (snapshot.kind !== kind) throw mismatch(snapshot.kind, kind);
+      const { id, cpu, memMb, diskGb, hostId, isDurable, platform } = await restorable(c, snapshot);
+      const saved = { hostId, isDurable, platform };
+      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved };
+    }
   }
+}
+
+function mismatch(of: VmKind, kind: VmKind): ApiError {
+  const field = "compiled.from.snapshot";
+  return new ApiError("ValidationError", `${field}: it is of a ${of}, not of a ${kind}`, { field });
 }

@@ -1,14 +1,18 @@
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { expect, test, vi } from "vitest";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
+import { snapshotting } from "../../support/worker-snapshots.ts";
 import { newVmHost } from "../../support/worker-vm-host.ts";
 import {
   anotherBuildHost,
   bodyOf,
   newBuildHost,
   newTemplate,
+  post,
   readyTemplate,
 } from "../../support/worker-templates.ts";
+
+const ROOM = { cpu: 64, diskGb: 100, slots: 20 };
 
 const create = (key: string, body: object) => call("/sandboxes", { ...json(body), bearer: key });
 
@@ -101,4 +105,39 @@ test("a desktop's template makes desktops, by both routes; a sandbox's makes non
     "TemplateKindMismatch",
   ]);
   expect((await desktop("tpl_AAAAAAAAAAAAAAAAAAAA")).status).toBe(404);
+});
+
+test("a template of a snapshot begins with it on the host that has it, in its sizes; another's is 404", async () => {
+  const { host, key, taken } = await snapshotting({ memMb: 1024 });
+  const { snapshotId, memMb } = await taken();
+  const other = await anotherBuildHost();
+  await host.beat({ capabilities: ["snapshots"], free: { ...ROOM, memMb: 1 } });
+  const ready = await readyTemplate(key, bodyOf({ from: { snapshot: snapshotId } }));
+  expect(ready).toMatchObject({ state: "ready", memMb });
+  expect([(await host.steer()).templates, (await other.steer()).templates]).toEqual([
+    [ready.templateId],
+    [],
+  ]);
+  const { calls } = await host.steer();
+  const asked = calls.find(({ path }) => path === `/templates/${ready.templateId}`);
+  expect(asked?.body).toMatchObject({ from: { type: "snapshot", id: snapshotId }, memMb });
+  const { key: stranger } = await newOrg("professional");
+  const foreign = await post(stranger, bodyOf({ from: { snapshot: snapshotId } }));
+  expect(foreign.status).toBe(404);
+  const kind = { kind: "desktop", compiled: { from: { snapshot: snapshotId }, steps: [] } };
+  const wrong = await post(key, bodyOf({}, kind));
+  expect(wrong.status).toBe(400);
+  expect(await wrong.json()).toMatchObject({ field: "compiled.from.snapshot" });
+});
+
+test("a template whose host is away is 503: it may come back", async () => {
+  const host = await newBuildHost();
+  const { key } = await newOrg("professional");
+  const { templateId } = await readyTemplate(key);
+  await clearFleet();
+  await anotherBuildHost();
+  const response = await create(key, { template: templateId });
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "NoCapacity", retryable: true });
+  expect(await host.held()).toEqual([]);
 });
