@@ -259,7 +259,6 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
 
   test.each([
     ["desktop", { kind: "desktop" as const }],
-    ["shared", { isolation: "shared" as const }],
     ["volumes.mount", { volumes: [{ volumeId: "vol_1", path: "/data" }] }],
   ])("what is not built is a missing capability: %s", async (missing, ask) => {
     const response = await rig.put("odd", ask);
