@@ -262,7 +262,6 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
 
   test.each([
     ["desktop", { kind: "desktop" as const }],
-    ["shared", { isolation: "shared" as const }],
   ])("what is not built is a missing capability: %s", async (missing, ask) => {
     const response = await rig.put("odd", ask);
     expect(response.status).toBe(409);
