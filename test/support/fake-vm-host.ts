@@ -156,6 +156,7 @@ export class FakeVmHost {
       this.states.paused.set(id, record);
     }
     this.mode.asleep = {};
+    if (text !== "") this.states.goOn();
     if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;

@@ -46,8 +46,9 @@ export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promi
     const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
     const vm = new Vm(id, machine, guest, got);
     vm.org = org;
-    if (before) await replace(vms, before);
+    // Takes its place at once: a heartbeat in between would say that there is no such machine.
     vms.add(vm);
+    if (before) await endReplaced(before);
     return vm;
   } catch (error) {
     room();
@@ -62,8 +63,7 @@ export function noRoom(lack: "slots" | "size"): StateError {
     : new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
 }
 
-async function replace(vms: Vms, before: Vm): Promise<void> {
-  vms.release(before);
+async function endReplaced(before: Vm): Promise<void> {
   before.endSockets("running", REVERTED, "the sandbox was reverted");
   await before.machine.destroy();
 }
