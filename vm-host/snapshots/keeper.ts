@@ -4,12 +4,12 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
-import { hashOf } from "../images/recipe.ts";
 import { Manifest, imageOf, imagesIn } from "../images/store.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
 import { dropThrowaways, fitting, marked } from "../volumes/throwaway.ts";
+import { Promotion } from "./promotion.ts";
 import { platformFault, platformOf } from "./platform.ts";
 import { isThere, nameOf, sizeOf } from "./files.ts";
 import {
@@ -22,10 +22,6 @@ import {
 } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 import { MOST_LAYERS, tidyRecord } from "./tidy.ts";
-
-/** A record that was forked so often is made a template, whose pages its machines share. */
-const FORKS_TO_PROMOTE = 2;
-const QUIET_MS = 1_500;
 
 export interface KeeperParts {
   driver: VmDriver;
@@ -56,13 +52,11 @@ export interface Started {
 /** Makes records of machines and machines of records. The one place that knows how a machine rests. */
 export class RecordKeeper {
   readonly #parts: KeeperParts;
-  /** Records that are being made templates. */
-  readonly #promoting = new Set<string>();
-  /** Those that will be, once it is quiet. */
-  readonly #waiting = new Map<string, NodeJS.Timeout>();
+  readonly #promotion: Promotion;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
+    this.#promotion = new Promotion(parts);
   }
 
   /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
@@ -142,7 +136,7 @@ export class RecordKeeper {
     const drop = store.useOf(record.layers);
     let machine: Machine | null = null;
     try {
-      const template = isFork ? await this.#promoted(kept, rest) : null;
+      const template = isFork ? await this.#promotion.of(kept, rest) : null;
       machine = template ? await driver.clone(template) : await driver.restore(rest);
       if (!self.hasNetwork) await machine.setNetwork(false);
       const guest = new Guest(machine, lifeOf(record));
@@ -235,65 +229,9 @@ export class RecordKeeper {
 
   /** Makes a record a template now: what is started from it shares its pages. Nothing where it cannot be one. */
   async promote(kept: Kept): Promise<void> {
-    const { templates, driver, store } = this.#parts;
-    const { record } = kept;
-    if (record.mode === "stream") return;
-    const rest = await this.restOf(kept);
-    const drop = store.useOf(record.layers);
-    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
-    const key = keyOfTemplate(record);
-    await templates.adopt({ key, spec: rest.spec, life: lifeOf(record), fill }).finally(drop);
-  }
-
-  /** The template that a record was made, once it was forked often. The making is not waited for. */
-  async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
-    const { templates, store } = this.#parts;
-    const { record } = kept;
-    // Clones of a template have nothing plugged in.
-    if (record.mode === "stream" || record.volumes.length > 0) return null;
-    const key = keyOfTemplate(record);
-    const template = await templates.get(key, rest.spec);
-    if (template) return template;
-    const forks = (store.get(record.kind, record.id)?.record.forks ?? 0) + 1;
-    // Beyond that nobody counts.
-    if (forks <= FORKS_TO_PROMOTE) void store.change(kept, { forks }).catch(() => null);
-    if (forks >= FORKS_TO_PROMOTE) this.#promoteSoon(key, kept, rest);
-    return null;
-  }
-
-  /** Once nobody has forked it for a moment: the work would take the processor from the forks. */
-  #promoteSoon(key: string, kept: Kept, rest: Rest): void {
-    if (this.#promoting.has(key)) return;
-    clearTimeout(this.#waiting.get(key));
-    const { kind, id } = kept.record;
-    const promote = (): void => {
-      this.#waiting.delete(key);
-      if (this.#parts.store.get(kind, id)) this.#promote(key, kept, rest);
-    };
-    this.#waiting.set(key, setTimeout(promote, QUIET_MS).unref());
-  }
-
-  #promote(key: string, { record }: Kept, rest: Rest): void {
-    const { templates, log, driver, store } = this.#parts;
-    this.#promoting.add(key);
-    const drop = store.useOf(record.layers);
-    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
-    // One that fails is not tried again by this run of the host.
-    templates
-      .adopt({ key, spec: rest.spec, life: lifeOf(record), fill })
-      .then(
-        () => this.#promoting.delete(key),
-        (error: unknown) => {
-          log.warn({ reason: messageOf(error) }, "a snapshot could not be made a template");
-        },
-      )
-      .finally(drop);
+    if (kept.record.mode === "delta") await this.#promotion.make(kept, await this.restOf(kept));
   }
 }
 
 /** Of a record that nobody has used or shipped. */
 const FRESH = { durable: false, forks: 0 };
-
-/** The key of the template that a record is made. */
-const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
-  hashOf("record", recordId, createdAt);
