@@ -68,6 +68,8 @@ interface Start {
   template?: Template;
   memory?: { file: string; isShared: boolean };
   state?: string;
+  /** What may be done while it starts. */
+  onSpawn?: (process: QemuProcess) => void;
 }
 
 export class QemuDriver implements VmDriver {
@@ -90,7 +92,6 @@ export class QemuDriver implements VmDriver {
     this.accelerator = options.accelerator;
   }
 
-  /** `memoryFile` makes its memory a file, which is what a template is later made of. */
   boot(spec: MachineSpec, memoryFile?: string): Promise<QemuMachine> {
     return this.#start({
       spec,
@@ -173,21 +174,23 @@ export class QemuDriver implements VmDriver {
 
   async restore(rest: Rest): Promise<QemuMachine> {
     const { spec, folder, layers, template, mode, diskGb } = rest;
-    const [top = ""] = layers;
     for (const layer of layers) await freezeLayer(layer, this.#options.confinement);
+    const memory = template && { file: join(template.folder, FILES.memory), isShared: false };
+    let filled: Promise<void> | null = null;
     const machine = await this.#start({
       spec,
-      below: { file: top, format: "qcow2" },
+      below: { file: layers[0] ?? "", format: "qcow2" },
       layers,
       diskGb,
-      ...(template && {
-        template,
-        memory: { file: join(template.folder, FILES.memory), isShared: false },
-      }),
+      ...(memory && { template, memory }),
       state: join(folder, mode === "stream" ? FILES.stream : FILES.state),
+      onSpawn: (process) => {
+        filled = memory && mode === "delta" ? loadMemory(process, memory.file, folder) : null;
+        filled?.catch(() => null);
+      },
     });
     return loaded(machine, async () => {
-      if (mode === "delta") await loadMemory(machine, folder);
+      await filled;
       await machine.load();
     });
   }
@@ -198,7 +201,6 @@ export class QemuDriver implements VmDriver {
     return (this.#mode ??= modeOf(machine));
   }
 
-  /** Ends every machine, also those that are on their way, and makes no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#processes].map((process) => process.kill()));
@@ -242,6 +244,7 @@ export class QemuDriver implements VmDriver {
       const shape = { name, spec, accelerator: accelerator.name, folder, disk, isIncoming };
       const command = [QEMU, ...commandOf({ ...shape, ...(memory && { memory }) })];
       const process = await this.#spawn(command, { uid, groups, state: start.state });
+      start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone };
       const machine = await QemuMachine.join(made);
