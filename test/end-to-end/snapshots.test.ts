@@ -17,8 +17,9 @@ const LONG = 600_000;
 /** Ids of the machines of which some host here has a checkpoint. */
 async function checkpointed(): Promise<string[]> {
   const records = join(cacheDirOf(process.env), "records");
-  const files = (await readdir(records, { recursive: true })).filter((name) =>
-    name.endsWith("record.json"),
+  // Not those that are still being written.
+  const files = (await readdir(records, { recursive: true })).filter(
+    (name) => name.endsWith("/record.json") && !name.includes(".tmp"),
   );
   const texts = await Promise.all(
     files.map((name) => readFile(join(records, name), "utf8").catch(() => "null")),
