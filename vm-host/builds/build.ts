@@ -25,6 +25,8 @@ export interface BuildMeans {
   bases: Bases;
   layers: LayerCache;
   keeper: RecordKeeper;
+  /** Makes a record a template, whose pages its machines share. */
+  promote: (kept: Kept) => Promise<void>;
   capacity: Capacity;
   log: Log;
 }
@@ -188,7 +190,11 @@ export class Build {
   }
 
   /** The machine ends as the record of the template. */
-  async #save({ keeper, log }: BuildMeans, vm: Vm, { envs, cwd, user }: Setting): Promise<Kept> {
+  async #save(
+    { keeper, promote, log }: BuildMeans,
+    vm: Vm,
+    { envs, cwd, user }: Setting,
+  ): Promise<Kept> {
     const { self } = vm.guest;
     self.envs = envs;
     if (cwd !== undefined) self.cwd = cwd;
@@ -197,7 +203,7 @@ export class Build {
     const { kept } = await keeper.take(vm, { kind: "snapshot", id: this.id, isLive: false });
     await vm.machine.quit();
     // Machines of it share its pages from the first one on; without that each one takes its own.
-    await keeper.promote(kept).catch((error: unknown) => {
+    await promote(kept).catch((error: unknown) => {
       log.warn({ reason: messageOf(error) }, "a template's pages will not be shared");
     });
     return kept;

@@ -4,7 +4,6 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
-import { hashOf } from "../images/recipe.ts";
 import { Manifest, imageOf, imagesIn } from "../images/store.ts";
 import { ANSWER_MS } from "../maker.ts";
 import type { Templates } from "../templates.ts";
@@ -18,6 +17,7 @@ import {
   type SnapshotRecord,
   lifeOf,
   newRecordId,
+  keyOfTemplate,
 } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 
@@ -245,18 +245,6 @@ export class RecordKeeper {
     };
   }
 
-  /** Makes a record a template now: what is started from it shares its pages. Nothing where it cannot be one. */
-  async promote(kept: Kept): Promise<void> {
-    const { templates, driver, store } = this.#parts;
-    const { record } = kept;
-    if (record.mode === "stream") return;
-    const rest = await this.restOf(kept);
-    const drop = store.useOf(record.layers);
-    const fill = (folder: string): Promise<void> => driver.spread(rest, folder);
-    const key = keyOfTemplate(record);
-    await templates.adopt({ key, spec: rest.spec, life: lifeOf(record), fill }).finally(drop);
-  }
-
   /** The template that a record was made, once it was forked often. The making is not waited for. */
   async #promoted(kept: Kept, rest: Rest): Promise<Template | null> {
     const { templates, store } = this.#parts;
@@ -308,7 +296,3 @@ const FRESH = { durable: false, forks: 0 };
 /** A snapshot's own id; of other records a new one with every saving. */
 const recordIdOf = ({ kind, id }: Pick<Wish, "kind" | "id">): string =>
   kind === "snapshot" ? id : newRecordId();
-
-/** The key of the template that a record is made. */
-const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
-  hashOf("record", recordId, createdAt);

@@ -4,6 +4,7 @@ import { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
 import type { LifeStart } from "../driver.ts";
+import { hashOf } from "../images/recipe.ts";
 import { Manifest } from "../images/store.ts";
 
 /** Counts up when a record of before can no longer be read. */
@@ -111,3 +112,7 @@ export class NotRestorable extends Error {
     this.name = "SnapshotNotRestorable";
   }
 }
+
+/** The key of the template that a record is made. */
+export const keyOfTemplate = ({ recordId, createdAt }: SnapshotRecord): string =>
+  hashOf("record", recordId, createdAt);
