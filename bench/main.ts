@@ -5,6 +5,7 @@ import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
+import { benchVmGateway } from "./vm-gateway/bench.ts";
 import { benchVm } from "./vm/bench.ts";
 import { benchVmStates } from "./vm/states.ts";
 
@@ -15,9 +16,10 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   burst: benchBurst,
   vm: benchVm,
   "vm-state": benchVmStates,
+  "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
 };
-const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--json FILE]`;
+const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--idle] [--json FILE]`;
 
 await runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));

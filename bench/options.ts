@@ -7,6 +7,8 @@ export interface Options {
   n: number | null;
   kills: number | null;
   seed: number | null;
+  /** Measure only what must lie idle for minutes. */
+  idle: boolean;
   /** Where the results are written as JSON. */
   json: string | null;
 }
@@ -20,6 +22,7 @@ export function readOptions(args: string[]): Options {
       kills: { type: "string" },
       seed: { type: "string" },
       json: { type: "string" },
+      idle: { type: "boolean" },
     },
   });
   return {
@@ -28,6 +31,7 @@ export function readOptions(args: string[]): Options {
     kills: count("kills", values.kills),
     seed: count("seed", values.seed),
     json: values.json ?? null,
+    idle: values.idle ?? false,
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type SnapshotOrder,
   takeSnapshot,
 } from "./sandbox-snapshots.ts";
+import type { StoredSandbox } from "./sandbox-view.ts";
 import { type Act, parkedSince, wantsCheckpoint, wantsPause } from "./states/sandbox-duties.ts";
 import { actOnVm } from "./vm-states-client.ts";
 
@@ -54,7 +55,9 @@ export class SandboxActs {
   /** Lets it run on, when it is paused and its org has a place for it. */
   resume(admission: Admission): Promise<{ resumed: true } | Refusal> {
     return this.#life.lane.run(async () => {
-      const change = await resume(this.#env, this.#life.tick(), admission);
+      const change = await resume(this.#env, this.#life.tick(), admission, (movingTo) =>
+        this.#note({ movingTo }),
+      );
       const refused = await this.#change(change);
       // The place that it took is free again.
       if (refused) await this.#life.do("index");
@@ -75,6 +78,11 @@ export class SandboxActs {
       if (refused) await this.#life.do("index");
       return refused ?? { reverted: true };
     });
+  }
+
+  #note(facts: Partial<StoredSandbox>): void {
+    const sandbox = this.#life.load();
+    if (sandbox) this.#life.store.save({ ...sandbox, ...facts });
   }
 
   /** Applies a change that the host has made, and has the org's list know it; or says why there is none. */

@@ -1,3 +1,4 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { Lane, MachineCalls } from "./sandbox-calls.ts";
 import { perform } from "./sandbox-duties.ts";
 import { SandboxStore } from "./sandbox-store.ts";
@@ -73,6 +74,12 @@ export class SandboxLife {
     await Promise.all(left.map((duty) => this.do(duty)));
   }
 
+  /** Has its host's object say whether the machine is there, when what is under way with it is over. */
+  askHost(): void {
+    this.store.owe("host", Date.now() + LIMITS.heartbeatMs, {});
+    this.later(this.do("host"));
+  }
+
   /** Work that goes on after the answer. */
   later(work: Promise<unknown>): void {
     this.#ctx.waitUntil(work);
@@ -85,7 +92,11 @@ export class SandboxLife {
 
   async #attempt(sandbox: StoredSandbox, duty: Duty): Promise<void> {
     try {
-      const outcome = isAct(duty) ? await this.#act(duty) : await perform(this.#env, sandbox, duty);
+      // What the host's object knows is compared with the answer to the last change.
+      if (duty === "host") await this.lane.settled();
+      const outcome = isAct(duty)
+        ? await this.#act(duty)
+        : await perform(this.#env, this.load() ?? sandbox, duty);
       if (duty !== "machine") this.store.done(duty, sandbox);
       if (outcome) this.apply(outcome);
     } catch (error) {

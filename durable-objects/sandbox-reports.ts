@@ -28,18 +28,29 @@ export function meaningOf(
   const status = sandbox?.state.status;
   if (status === "starting") return "wait";
   if (!sandbox?.place || (status !== "running" && status !== "paused")) return "end";
-  if (!isAt(sandbox, beat)) return adopted(sandbox, beat, vm) ?? "end";
+  if (!isAt(sandbox, beat)) return moved(sandbox, beat, vm) ?? adopted(sandbox, beat, vm) ?? "end";
   // Said before it was paused or resumed, and overtaken by the answer to that.
   if (beat.seq < sandbox.place.seq) return "wait";
   return { events: eventsOf(status, beat, vm), facts: recordOf(vm) };
+}
+
+/** A host that was asked to fetch a paused machine, and whose answer was lost, has it going after all. */
+function moved(
+  { movingTo, state: { status } }: StoredSandbox,
+  { hostId, url, bootId, seq }: Beat,
+  vm: VmReport,
+): News | "wait" | null {
+  if (status !== "paused" || movingTo !== hostId) return null;
+  if (vm.state !== "running" || vm.ended) return "wait";
+  const place = { hostId, url, bootId, seq };
+  return { events: [{ type: "resumed" }], facts: { place, record: null, movingTo: null } };
 }
 
 /** A paused machine outlives its host's process: the next start of the host holds it now. */
 function adopted({ place }: StoredSandbox, beat: Beat, vm: VmReport): News | null {
   const { hostId, url, bootId, seq, heardAt } = beat;
   if (place?.hostId !== hostId || vm.state !== "paused") return null;
-  const moved = { hostId, url, bootId, seq };
-  const facts = { place: moved, ...recordOf(vm) };
+  const facts = { place: { hostId, url, bootId, seq }, ...recordOf(vm) };
   return { events: pausedBy(vm, heardAt), facts };
 }
 

@@ -1,6 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Place } from "./placement.ts";
 import { holderAway, notRestorable, restorers } from "./restorable.ts";
@@ -24,6 +25,7 @@ export async function resume(
   env: Env,
   sandbox: StoredSandbox | null,
   admission: Admission,
+  onMove: OnMove,
 ): Promise<Change> {
   const status = sandbox?.state.status;
   if (status === "starting" || status === "running")
@@ -31,18 +33,25 @@ export async function resume(
   if (status !== "paused" || !isThere(sandbox)) return noSandbox();
   const refused = await admit(env, sandbox, admission);
   if (refused) return refused;
-  const resumed = await resumeSomewhere(env, sandbox);
+  const resumed = await resumeSomewhere(env, sandbox, onMove);
   if (isRefusal(resumed)) return resumed;
   const { place, got } = resumed;
   const { cpu, memMb, diskGb } = got;
-  return { event: { type: "resumed" }, facts: { place, cpu, memMb, diskGb, record: null } };
+  return { event: { type: "resumed" }, facts: { place, cpu, memMb, diskGb, ...AWAKE } };
 }
+
+/** Notes, before a host is asked to fetch it, that it may be there from now on. */
+export type OnMove = (hostId: string) => void;
+
+/** What is no longer true of one that runs. */
+const AWAKE = { record: null, movingTo: null };
 
 type Resumed = { place: Place; got: VmResumed } | Refusal;
 
 async function resumeSomewhere(
   env: Env,
   sandbox: StoredSandbox & { place: Place },
+  onMove: OnMove,
 ): Promise<Resumed> {
   const { record, place, kind } = sandbox;
   const isMovable = record?.isDurable === true;
@@ -54,7 +63,8 @@ async function resumeSomewhere(
     : await actOnVm(env, place.url, sandbox, "resume");
   if (answer.type === "ok") return { place: placeOf(place, answer.value), got: answer.value };
   const others = restorers(hosts, kind).filter(({ hostId }) => hostId !== place.hostId);
-  const elsewhere = record && (await resumeElsewhere(env, sandbox, record.id, others));
+  const move = record && { recordId: record.id, onMove, hosts: others };
+  const elsewhere = move && (await resumeElsewhere(env, sandbox, move));
   return elsewhere ?? resumeRefused(answer);
 }
 
@@ -62,16 +72,23 @@ async function resumeSomewhere(
 async function resumeElsewhere(
   env: Env,
   sandbox: StoredSandbox,
-  recordId: string,
-  hosts: readonly HostRecord[],
+  { recordId, onMove, hosts }: { recordId: string; onMove: OnMove; hosts: HostRecord[] },
 ): Promise<Resumed | null> {
-  const emptiest = hosts.toSorted((a, b) => (b.free?.memMb ?? 0) - (a.free?.memMb ?? 0));
-  for (const host of emptiest.slice(0, mostAsked)) {
-    const answer = await actOnVm(env, host.url, sandbox, "resume", { recordId });
+  // One that was asked before may be at it still: a repeat joins that.
+  const isAtIt = ({ hostId }: HostRecord): number => (hostId === sandbox.movingTo ? 1 : 0);
+  const likeliest = hosts.toSorted((a, b) => isAtIt(b) - isAtIt(a) || freeOf(b) - freeOf(a));
+  for (const host of likeliest.slice(0, mostAsked)) {
+    onMove(host.hostId);
+    const { fetchRecordMs } = LIMITS;
+    const answer = await actOnVm(env, host.url, sandbox, "resume", { recordId }, fetchRecordMs);
     if (answer.type === "ok") return { place: placeOf(host, answer.value), got: answer.value };
+    // It may have it going yet, and tell so: asking another one would make two of it.
+    if (answer.type === "unreachable") return holderAway();
   }
   return null;
 }
+
+const freeOf = ({ free }: HostRecord): number => free?.memMb ?? 0;
 
 const placeOf = ({ hostId, url }: Pick<Place, "hostId" | "url">, got: VmResumed): Place => {
   const { bootId, seq } = got;

@@ -122,7 +122,14 @@ export async function revert(
   if (answer.type === "unreachable" && !isPaused) return unreachable();
   if (answer.type !== "ok") return resumeRefused(answer);
   const { bootId, seq, cpu, memMb, diskGb } = answer.value;
-  const facts = { place: { ...place, bootId, seq }, cpu, memMb, diskGb, record: null };
+  const facts = {
+    place: { ...place, bootId, seq },
+    cpu,
+    memMb,
+    diskGb,
+    record: null,
+    movingTo: null,
+  };
   const event = isPaused
     ? ({ type: "resumed" } as const)
     : ({ type: "reverted", at: Date.now() } as const);

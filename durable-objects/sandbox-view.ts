@@ -53,6 +53,8 @@ export interface StoredSandbox extends SandboxFacts {
   listedExpiresAt: number;
   /** What it goes on from when it sleeps, or when its host dies. */
   record?: { id: string; isDurable: boolean } | null;
+  /** The host that was last asked to let it go on from its record: it may, though its answer was lost. */
+  movingTo?: string | null;
   /** The snapshot that it was last forked from or reverted to. */
   parentSnapshot?: string;
   /** A snapshot of it that is being taken. */

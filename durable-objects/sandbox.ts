@@ -146,7 +146,10 @@ export class SandboxDO extends DurableObject<Env> {
   /** Its host fell silent, came back, or came back without it. */
   hostChanged(source: HostSource, news: HostNews): void {
     const sandbox = this.#life.load();
-    if (sandbox && isAt(sandbox, source)) this.#life.apply(news);
+    if (!sandbox || !isAt(sandbox, source)) return;
+    // It is being changed there: whether it is lost is asked once that is over.
+    if (news.type === "hostLost" && this.#life.lane.isBusy) this.#life.askHost();
+    else this.#life.apply(news);
   }
 
   override async alarm(): Promise<void> {

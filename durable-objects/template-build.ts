@@ -42,7 +42,7 @@ async function findHost(
   { id, org }: StoredTemplate,
   ask: BuildTemplate,
 ): Promise<number> {
-  const hosts = (await registeredHosts(env).catch(() => [])).filter(isAble);
+  const hosts = (await registeredHosts(env).catch(() => [])).filter(isAble(ask));
   for (const { hostId, url } of hosts.toSorted(likelier(ask))) {
     const answer = await startBuild(env, url, { org, id }, ask);
     if (desk.read()?.state.status !== "building") {
@@ -58,8 +58,12 @@ async function findHost(
   return pauseMs;
 }
 
-const isAble = ({ type, draining, capabilities }: HostRecord): boolean =>
-  type === "vm" && !draining && (capabilities?.includes("snapshots") ?? false);
+const isAble =
+  ({ kind }: BuildTemplate) =>
+  ({ type, draining, capabilities = [] }: HostRecord): boolean => {
+    const needed = ["snapshots", ...(kind === "desktop" ? ["desktop"] : [])];
+    return type === "vm" && !draining && needed.every((name) => capabilities.includes(name));
+  };
 
 /** Hosts that have what it begins with first, then the emptiest. */
 function likelier({ from }: BuildTemplate) {

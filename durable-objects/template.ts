@@ -47,7 +47,10 @@ export class TemplateDO extends DurableObject<Env> {
     await this.#do("row");
     const stored = this.#store.load();
     const view = stored && templateView(stored);
-    if (view && !stored.owed.includes("row")) return { template: view };
+    if (view && !stored.owed.includes("row")) {
+      this.#store.lookAgain(Date.now());
+      return { template: view };
+    }
     // What nobody was told of is not built.
     this.#apply({ type: "cancel" });
     this.#apply({ type: "delete" });
@@ -183,7 +186,8 @@ function newTemplate({ id, org, name, ask }: CreateTemplateOrder, now: number): 
   const { kind, cpu, memMb, diskGb, steps } = ask;
   const facts = { id, org, name, kind, cpu, memMb, diskGb, steps: steps.length, createdAt: now };
   const pending = { hostOffset: 0, owed: ["row" as const], retryAt: now + LIMITS.objectCallMs };
-  return { ...facts, ...pending, state: newBuild(now), lookAt: now };
+  // Before its row is there no host is asked; one that dies until then is woken for both.
+  return { ...facts, ...pending, state: newBuild(now), lookAt: now + LIMITS.objectCallMs };
 }
 
 function log(event: string, error: unknown): void {

@@ -125,7 +125,10 @@ export interface VmDriver {
   readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
-  /** A machine from its first instruction. Returns when it runs, long before its agent answers. */
+  /**
+   * A machine from its first instruction. Returns when it runs, long before its agent answers. `memoryFile` makes its memory a
+   * file, which is what a template is later made of.
+   */
   boot(spec: MachineSpec, memoryFile?: string): Promise<Machine>;
   /** Freezes a booted machine, which ends, into a template. */
   freeze(machine: Machine, folder: string): Promise<void>;

@@ -1,6 +1,6 @@
 import { tempFolder } from "./endings.ts";
 import { Operator } from "./operator.ts";
-import { Program } from "./program.ts";
+import { type Environment, Program } from "./program.ts";
 
 export const HOST_TOKEN = "bench-host";
 const ADMIN_TOKEN = "bench-admin";
@@ -12,13 +12,14 @@ export interface LoneGateway {
   operator: Operator;
 }
 
-export async function startGateway(): Promise<LoneGateway> {
+export async function startGateway(env: Environment = {}): Promise<LoneGateway> {
   const program = new Program(["scripts/gateway-main.ts"], {
     SVC_PORT: "0",
     SVC_STATE_DIR: tempFolder(),
     SVC_HOST_TOKEN: HOST_TOKEN,
     SVC_ADMIN_TOKEN: ADMIN_TOKEN,
     SVC_SIGNING_SECRET: "bench-signing",
+    ...env,
   });
   const url = await program.ready();
   return { url, pid: program.pid, operator: new Operator(url, ADMIN_TOKEN) };

@@ -1,7 +1,8 @@
 /** The cgroup under which every share has its own. */
 export const CGROUP = "svc-shares";
 const GROUPS = "/sys/fs/cgroup";
-const RUN = "/run/svc/shares";
+/** Where shares have what is theirs in the machine. */
+export const RUN = "/run/svc/shares";
 
 /** Where the parts of a share are, seen from its machine. */
 export interface SharePlace {

@@ -1,8 +1,9 @@
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { BUILD, CLEAR, CLEAR_ALL, PREPARE } from "./place.ts";
+import { BUILD, CLEAR, CLEAR_ALL, PREPARE, RUN } from "./place.ts";
 import { Share } from "./share.ts";
 
 const run = promisify(execFile);
@@ -16,6 +17,13 @@ export class Shares {
   readonly #ending = new Map<string, Promise<void>>();
   readonly #addresses = new Set<number>();
   #prepared: Promise<void> | null = null;
+
+  /** What an agent before this one had is ended at once: nobody reaches it any more. */
+  constructor() {
+    if (!existsSync(RUN)) return;
+    this.#prepared = prepare();
+    this.#prepared.catch((error: unknown) => console.error("shares were left:", wordsOf(error)));
+  }
 
   /** Makes a share and starts its agent. */
   async make(spec: ShareSpec): Promise<void> {

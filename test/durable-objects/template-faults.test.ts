@@ -183,4 +183,18 @@ describe("a part of the gateway that fails:", () => {
     await evictDurableObject(stub);
     expect((await post(key, bodyOf())).status).toBe(202);
   });
+
+  test("a database that cannot be written is 502, and what was begun is undone", async () => {
+    const host = await newBuildHost();
+    const { key } = await newOrg("professional");
+    await env.DB.exec("ALTER TABLE templates RENAME TO templates_away");
+    const refused = await post(key, bodyOf()).finally(() =>
+      env.DB.exec("ALTER TABLE templates_away RENAME TO templates"),
+    );
+    expect(refused.status).toBe(502);
+    expect(await refused.json()).toMatchObject({ code: "ControlPlaneUnavailable" });
+    expect((await host.steer()).calls.filter(({ method }) => method === "POST")).toEqual([]);
+    // The org's place for builds is free.
+    await vi.waitFor(async () => expect((await post(key, bodyOf())).status).toBe(202), 10_000);
+  });
 });

@@ -84,6 +84,7 @@ export class FakeVmHost {
   seq = 0;
   readonly #hostToken: string;
   readonly #server: Server;
+  #port = 0;
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
@@ -114,9 +115,28 @@ export class FakeVmHost {
   }
 
   async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
+    await this.comeBack();
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Breaks every call off that is under way. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  /** Is not there any more: connections to it are refused. */
+  async leave(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.cut();
+    await closed;
+  }
+
+  /** Listens where it did before. */
+  async comeBack(): Promise<void> {
+    this.#server.listen(this.#port, "127.0.0.1");
     await once(this.#server, "listening");
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -149,6 +169,7 @@ export class FakeVmHost {
       this.states.paused.set(id, record);
     }
     this.mode.asleep = {};
+    if (text !== "") this.states.goOn();
     if (text !== "") this.events.emit("steered");
     this.seq += 1;
     const { calls, bootId, seq } = this;

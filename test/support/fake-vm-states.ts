@@ -20,7 +20,8 @@ export const FakeStatesMode = {
   pause: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
   resume: z.enum(["ok", "full", "small", "foreign", "missing", "fault", "lost"]).default("ok"),
   snapshot: z.enum(["ok", "unable", "fault", "missing", "hang", "lost"]).default("ok"),
-  revert: z.enum(["ok", "foreign", "full", "fault", "lost"]).default("ok"),
+  /** `slow`: once it is steered again. */
+  revert: z.enum(["ok", "foreign", "full", "fault", "lost", "slow"]).default("ok"),
   park: z.enum(["ok", "missing", "hang"]).default("ok"),
   checkpoint: z.enum(["ok", "fault", "lost"]).default("ok"),
   removeSnapshot: z.enum(["ok", "fault", "drop"]).default("ok"),
@@ -68,6 +69,7 @@ export class FakeVmStates {
   readonly checkpoints = new Map<string, string>();
   readonly #held: Held;
   #records = 0;
+  readonly #slow: (() => void)[] = [];
 
   constructor(held: Held) {
     this.#held = held;
@@ -79,6 +81,17 @@ export class FakeVmStates {
   answer(act: string, id: string, text: string, response: ServerResponse): void {
     const mode = this.#modeOf(act);
     if (mode === "hang") return;
+    if (mode === "slow")
+      return void this.#slow.push(() => this.#act(act, "ok", id, text, response));
+    this.#act(act, mode, id, text, response);
+  }
+
+  /** What was slow is done now. */
+  goOn(): void {
+    for (const act of this.#slow.splice(0)) act();
+  }
+
+  #act(act: string, mode: string, id: string, text: string, response: ServerResponse): void {
     const refused = REFUSALS[mode] ?? this.#refusalOf(act, mode, id, text);
     if (refused) return refuse(response, refused);
     const [status, body] = this.#do(act, id, text);

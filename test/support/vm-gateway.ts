@@ -51,9 +51,13 @@ export class VmGateway {
     await this.host.close();
   }
 
-  call(path: string): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.key}` };
-    return fetch(new URL(path, this.gateway.url), { headers });
+  /** `body`: sent as JSON. */
+  call(path: string, method = "GET", body?: object, headers = {}): Promise<Response> {
+    return fetch(new URL(path, this.gateway.url), {
+      method,
+      headers: { authorization: `Bearer ${this.key}`, ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
   }
 
   /** A signed URL of a file. */

@@ -4,7 +4,7 @@ import { newSandbox, newVmHost } from "./worker-vm-host.ts";
 
 /** A sandbox on a host that can save machines, alone in the fleet, with what to do with its snapshots. */
 export async function snapshotting(body: object = {}, overrides: object = {}) {
-  const host = await newVmHost({ capabilities: ["snapshots", "desktop", "shared"] });
+  const host = await newVmHost({ capabilities: ["snapshots", "desktop", "isolation.shared"] });
   const { key, orgId } = await newOrg("professional", overrides);
   const { sandboxId: id } = await newSandbox(key, body);
   return { host, orgId, id, ...callerOf(key, id) };

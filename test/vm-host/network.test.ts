@@ -64,6 +64,18 @@ describe.skipIf(hindrance)("the network of machines", { timeout: MACHINE_MS }, (
     expect(await reach("open", `http://10.0.2.2:${inside}/`)).toBe("refused");
   });
 
+  test(
+    "a share of a machine has the same way out, and names",
+    { timeout: 4 * MACHINE_MS },
+    async () => {
+      await rig.place("share", { isolation: "shared" });
+      expect(await reach("share", `http://10.0.2.2:${outside}/`)).toBe("reached");
+      expect(await reach("share", `http://10.0.2.2:${inside}/`)).toBe("refused");
+      expect(await rig.sh("share", "cat /etc/resolv.conf")).toBe("nameserver 10.0.2.3");
+      await rig.delete("share");
+    },
+  );
+
   test("nor is it by a name", async () => {
     const resolve = `--resolve host.test:${inside}:10.0.2.2`;
     expect(await reach("open", `http://host.test:${inside}/`, resolve)).toBe("refused");

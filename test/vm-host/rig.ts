@@ -160,7 +160,7 @@ export class Rig {
   }
 }
 
-const PLAIN: PlaceVm = {
+export const PLAIN: PlaceVm = {
   kind: "sandbox",
   source: { type: "image", name: "base" },
   isolation: "dedicated",

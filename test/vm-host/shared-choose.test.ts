@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { type Holder, type ShareWish, chooseMachine, freeMb } from "../../vm-host/shared/choose.ts";
+import {
+  type Holder,
+  type ShareWish,
+  chooseMachine,
+  freeMb,
+  missingForShare,
+  shareMemory,
+} from "../../vm-host/shared/choose.ts";
+import { PLAIN } from "./rig.ts";
 
 const RUNS = 300;
 const STEPS = 60;
@@ -71,4 +79,20 @@ test("a share goes where it fits before a machine is made, and into the fullest 
   expect(chooseMachine({ ...wish, org: "org_b" }, [empty, half])).toEqual(size);
   const large = { ...wish, cpu: 4, memMb: 2_048 };
   expect(chooseMachine(large, [empty, half])).toEqual({ cpu: 4, memMb: 4_096 });
+});
+
+test("what cannot run its own agent is made larger, and says so", () => {
+  expect([1, 127, 128, 512].map(shareMemory)).toEqual([128, 128, 128, 512]);
+});
+
+test("only what begins from an image, without volumes, can be a share", () => {
+  const shared = { ...PLAIN, isolation: "shared" } as const;
+  const snapshot = { type: "snapshot", id: "snap_1", recordPath: "" } as const;
+  const volumes = [{ volumeId: "vol_1", path: "/data", epoch: 1 }];
+  expect(missingForShare(shared)).toEqual([]);
+  expect(missingForShare({ ...shared, source: snapshot, volumes })).toEqual([
+    "isolation.shared.templates",
+    "isolation.shared.volumes",
+  ]);
+  expect(missingForShare({ ...PLAIN, source: snapshot, volumes })).toEqual([]);
 });

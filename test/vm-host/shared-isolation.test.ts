@@ -1,8 +1,11 @@
 import { once } from "node:events";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { missingMachine } from "./needs.ts";
-import { Rig, pathOf } from "./rig.ts";
+import { HOST_TOKEN } from "./gateway.ts";
+import { machinesOf } from "./acts.ts";
+import { PLAIN, Rig, pathOf } from "./rig.ts";
 
 const MACHINE_MS = 400_000;
 const SHARE = { isolation: "shared", memMb: 256 } as const;
@@ -179,6 +182,23 @@ describe.skipIf(await missingMachine())("shares of a machine", { timeout: MACHIN
       .poll(() => rig.sh("right", "echo back").catch(() => ""), { timeout: 120_000, interval: 500 })
       .toBe("back");
     expect(await rig.sh("left", "cat /tmp/mark")).toBe("left");
+  });
+
+  test("another org is never in the same machine, and two first shares of an org make one", async () => {
+    const placing = ["theirs", "theirs-too"].map(async (id) => {
+      const token = await mintHostBearer(HOST_TOKEN, {
+        org: "org_other",
+        id,
+        expiresAt: Date.now() + 60_000,
+      });
+      const headers = { authorization: `Bearer ${token}` };
+      const answer = await rig.call("PUT", pathOf(id), id, { ...PLAIN, ...SHARE }, { headers });
+      return answer.status;
+    });
+    const statuses = await Promise.all(placing);
+    const machines = machinesOf(rig);
+    await Promise.all([rig.delete("theirs"), rig.delete("theirs-too")]);
+    expect([statuses, machines]).toEqual([[201, 201], 2]);
   });
 
   test("DELETE ends its processes alone, and the last share takes the machine with it", async () => {

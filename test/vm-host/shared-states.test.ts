@@ -47,6 +47,17 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await isCounting("right");
   });
 
+  test("one that stands still can be ended while its neighbours run", async () => {
+    await rig.place("brief", SHARE);
+    await rig.sh("brief", COUNT);
+    await pause(rig, "brief");
+    expect((await rig.delete("brief")).status).toBe(204);
+    await rig.gateway.beat(({ vms }) => !vms.some(({ id }) => id === "brief"));
+    expect((await post(rig, "brief", "resume")).status).toBe(404);
+    await isCounting("left");
+    await isCounting("right");
+  });
+
   test("when the last one pauses the machine ends; each goes on when it is resumed, and not before", async () => {
     await pause(rig, "left");
     const asleep = await pause(rig, "right");
@@ -76,16 +87,31 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     expect(machinesOf(rig)).toBe(1);
   });
 
-  test("a host that is killed keeps those that were paused, and loses those that ran", async () => {
+  test("a host that is killed keeps those that were paused or have a checkpoint, and loses those that ran", async () => {
+    await rig.place("brief", SHARE);
+    await rig.sh("right", "echo before > /root/g");
+    const saved = await post(rig, "right", "checkpoint");
+    expect(saved.status).toBe(200);
+    await isCounting("right");
+    await rig.sh("right", "echo after > /root/g; sync");
     await pause(rig, "left");
+    await rig.sh("right", "echo lost > /root/g; sync");
     await rig.end("SIGKILL");
     await rig.gateway.stop();
     rig = await Rig.start({ stateDir });
     await rig.able();
     const { vms } = await rig.gateway.beat((beat) => beat.vms.length > 0);
-    expect(vms.map(({ id, state }) => [id, state])).toEqual([["left", "paused"]]);
+    expect(vms.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual([
+      "left paused",
+      "right paused",
+    ]);
     await resume(rig, "left");
     await isCounting("left");
+    // Each saving of the machine renews the checkpoints of those in it.
+    await resume(rig, "right");
+    expect(await rig.sh("right", "cat /root/g")).toBe("after");
+    await isCounting("right");
+    await rig.delete("right");
   });
 
   test("a share cannot be saved alone; a paused one can be ended, and nothing is left", async () => {

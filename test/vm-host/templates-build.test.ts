@@ -1,5 +1,8 @@
+import { readdirSync } from "node:fs";
+import { constants, getPriority } from "node:os";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { below } from "../browser-pool/processes.ts";
 import { machinesOf } from "./acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "./builds.ts";
 import { missingMachine } from "./needs.ts";
@@ -164,5 +167,21 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
     const { report, log } = await follow(rig, "tpl_next000000000001");
     expect([report.state, lines(log, "stdout")]).toEqual(["ready", ["1 next"]]);
     expect(machinesOf(rig)).toBe(0);
+  });
+
+  test("a build lets all others go first, and machines are made meanwhile", async () => {
+    await build(rig, "tpl_yields0000000001", [{ type: "run", cmd: "echo here; sleep 1000" }]);
+    await follow(rig, "tpl_yields0000000001", (_report, log) => lines(log).includes("1 here"));
+    const [machine] = below(rig.child.pid ?? 0).filter(({ command }) =>
+      command.includes("qemu-system"),
+    );
+    const threads = readdirSync(`/proc/${machine?.pid}/task`);
+    const priorities = threads.map((thread) => getPriority(Number(thread)));
+    expect(threads.length).toBeGreaterThan(1);
+    expect(new Set(priorities)).toEqual(new Set([constants.priority.PRIORITY_LOW]));
+    await rig.place("meanwhile");
+    expect(await rig.sh("meanwhile", "echo here")).toBe("here");
+    await rig.delete("meanwhile");
+    await drop(rig, "tpl_yields0000000001");
   });
 });

@@ -72,6 +72,8 @@ interface Start {
   state?: string;
   /** What was plugged in when it was saved. */
   volumes?: MountedVolume[];
+  /** What may be done while it starts. */
+  onSpawn?: (process: QemuProcess) => void;
 }
 
 export class QemuDriver implements VmDriver {
@@ -92,7 +94,6 @@ export class QemuDriver implements VmDriver {
     this.capabilities = new Set(["snapshots", "isolation.shared", ...(options.capabilities ?? [])]);
   }
 
-  /** `memoryFile` makes its memory a file, which is what a template is later made of. */
   boot(spec: MachineSpec, memoryFile?: string): Promise<QemuMachine> {
     return this.#start({
       spec,
@@ -175,22 +176,24 @@ export class QemuDriver implements VmDriver {
 
   async restore(rest: Rest): Promise<QemuMachine> {
     const { spec, folder, layers, template, mode, diskGb, volumes } = rest;
-    const [top = ""] = layers;
     for (const layer of layers) await freezeLayer(layer, this.#options.confinement);
+    const memory = template && { file: join(template.folder, FILES.memory), isShared: false };
+    let filled: Promise<void> | null = null;
     const machine = await this.#start({
       spec,
-      below: { file: top, format: "qcow2" },
+      below: { file: layers[0] ?? "", format: "qcow2" },
       layers,
       diskGb,
       volumes,
-      ...(template && {
-        template,
-        memory: { file: join(template.folder, FILES.memory), isShared: false },
-      }),
+      ...(memory && { template, memory }),
       state: join(folder, mode === "stream" ? FILES.stream : FILES.state),
+      onSpawn: (process) => {
+        filled = memory && mode === "delta" ? loadMemory(process, memory.file, folder) : null;
+        filled?.catch(() => null);
+      },
     });
     return loaded(machine, async () => {
-      if (mode === "delta") await loadMemory(machine, folder);
+      await filled;
       await machine.load();
     });
   }
@@ -201,7 +204,6 @@ export class QemuDriver implements VmDriver {
     return (this.#mode ??= modeOf(machine));
   }
 
-  /** Ends every machine, also those that are on their way, and makes no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#processes].map((process) => process.kill()));
@@ -244,6 +246,7 @@ export class QemuDriver implements VmDriver {
       if (cgroups) groups = await cgroups.add(name, capsOf(spec));
       const command = [QEMU, ...commandOf({ ...shapeOf(start), name, folder, disk, accelerator })];
       const process = await this.#spawn(command, { uid, groups, state: start.state });
+      start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
       const own = (file: string) => this.#own(uid, [file]);
       const plugs = { volumes: start.volumes ?? [], own };

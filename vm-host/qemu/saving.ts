@@ -1,5 +1,6 @@
 import { copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 import type { SaveMode, Saved, Template } from "../driver.ts";
 import { run } from "../programs.ts";
@@ -7,7 +8,12 @@ import { ownRuns, regionOf } from "../snapshots/pagemap.ts";
 import { loadPages, mergePages, savePages } from "../snapshots/pages.ts";
 import { FILES } from "./command.ts";
 import type { QemuMachine } from "./machine.ts";
+import type { QemuProcess } from "./process.ts";
 import { saveStream } from "./stream.ts";
+
+const LOOK_MS = 2;
+/** How long a process may take to have its memory. */
+const MAPPED_MS = 10_000;
 
 const Commands = z.array(z.object({ name: z.string() }));
 
@@ -42,10 +48,29 @@ export async function saveMachine(
   }
 }
 
-/** Puts a folder's pages into a machine that has not begun. */
-export async function loadMemory(machine: QemuMachine, folder: string): Promise<void> {
-  const region = await regionOf(machine.pid, memoryOf(machine));
-  await loadPages(machine.pid, region, join(folder, FILES.pages));
+/**
+ * Puts a folder's pages into a machine whose process has just begun, while it makes its devices: these do not touch its
+ * memory before they load their state.
+ */
+export async function loadMemory(
+  process: Pick<QemuProcess, "pid" | "gone">,
+  memory: string,
+  folder: string,
+): Promise<void> {
+  const region = await comingRegion(process, memory);
+  await loadPages(process.pid, region, join(folder, FILES.pages));
+}
+
+async function comingRegion({ pid, gone }: Pick<QemuProcess, "pid" | "gone">, memory: string) {
+  const until = performance.now() + MAPPED_MS;
+  for (;;) {
+    gone.throwIfAborted();
+    const region = await regionOf(pid, memory).catch((error: unknown) => {
+      if (performance.now() > until) throw error;
+    });
+    if (region) return region;
+    await pause(LOOK_MS);
+  }
 }
 
 /** Writes a template's memory with a folder's pages over it. What is empty there takes no room here. */

@@ -27,6 +27,8 @@ export interface Tenant {
   share: ShareSpec;
   vm: Vm | null;
   rest: RestingShare | null;
+  /** Every record of its machine holds it, too, while it runs. */
+  isCheckpointed?: boolean;
 }
 
 /** Whose a share is, and who it is. */
@@ -95,10 +97,10 @@ export class Home implements Holder, Around {
     return new Vm(this.id, this.machine, this.guest, { ...got, isolation: "shared" });
   }
 
-  /** What its record says of its shares. */
-  get record(): RestingHome {
-    const { org, ground, resting: shares } = this;
-    return { org, ground, shares };
+  /** What its record says of its shares: of those that rest, and of these besides. */
+  recordWith(others: RestingShare[]): RestingHome {
+    const { org, ground, resting } = this;
+    return { org, ground, shares: [...resting, ...others] };
   }
 
   /** Makes room for the disks of shares. */
@@ -133,15 +135,14 @@ export class Home implements Holder, Around {
     }
   }
 
-  /** A share stands still: what its sandbox was is kept. */
-  async still(tenant: Tenant): Promise<void> {
-    const { vm, share } = tenant;
-    if (!vm) return;
+  /** Lets a share stand still, and says what its sandbox is. Null of one that does so already, or is on its way. */
+  async still({ vm, share }: Tenant): Promise<RestingShare | null> {
+    if (!vm) return null;
     await vm.machine.stop();
     const { word, generation } = vm.guest.nextLife;
     const life = { word: Buffer.from(word).toString("hex"), generation };
     const { self } = vm.guest;
-    tenant.rest = { id: vm.id, share, self, life, lastActivityAt: vm.lastActivityAt };
+    return { id: vm.id, share, self, life, lastActivityAt: vm.lastActivityAt };
   }
 
   onEnd({ name }: ShareMachine): Promise<void> {

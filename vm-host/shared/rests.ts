@@ -12,6 +12,7 @@ import type { SharedPool } from "./pool.ts";
 import { ShareMachine } from "./share-machine.ts";
 
 const PAUSED = 4409;
+const isCheckpoint = true as const;
 
 export interface RestsParts {
   pool: SharedPool;
@@ -42,11 +43,22 @@ export class SharedRests {
   }
 
   reports(): VmReport[] {
+    const { vms } = this.#parts;
     return this.#records().flatMap(({ recordId, home }) =>
-      (home?.shares ?? []).map(({ id, lastActivityAt }): VmReport => {
-        return { id, state: "paused", lastActivityAt, recordId, durable: false };
-      }),
+      (home?.shares ?? [])
+        .filter(({ id }) => !vms.get(id))
+        .map(({ id, lastActivityAt }): VmReport => {
+          return { id, state: "paused", lastActivityAt, recordId, durable: false };
+        }),
     );
+  }
+
+  /** The last checkpoint of a share that runs, for its report. */
+  checkpointOf(id: string): Partial<VmReport> {
+    const record = this.recordOf(id);
+    if (!record) return {};
+    const { recordId, durable, createdAt: checkpointAt } = record;
+    return { recordId, durable, checkpointAt };
   }
 
   isShare(vm: Vm | undefined): vm is Vm {
@@ -68,15 +80,24 @@ export class SharedRests {
   async pause(vm: Vm): Promise<SnapshotRecord> {
     const { home, tenant } = this.#tenantOf(vm);
     return this.#lanes.run(home.id, "pause", async () => {
-      await home.still(tenant);
       try {
-        const { record } = await this.#save(home);
-        return record;
+        tenant.rest = await home.still(tenant);
+        const { kept } = await this.#save(home);
+        return kept.record;
       } catch (error) {
         tenant.rest = null;
         await vm.machine.cont().catch(() => null);
         throw failed(error, "SnapshotFailed", this.#parts.log);
       }
+    });
+  }
+
+  /** Saves a share that goes on: it stands still meanwhile, and its whole machine for a moment. */
+  async checkpoint(vm: Vm): Promise<{ kept: Kept; stoppedMs: number }> {
+    const { home, tenant } = this.#tenantOf(vm);
+    return this.#lanes.run(home.id, "checkpoint", async () => {
+      tenant.isCheckpointed = true;
+      return this.#save(home);
     });
   }
 
@@ -118,7 +139,9 @@ export class SharedRests {
     const pausing = [...pool.homes].map((home) =>
       this.#lanes.run(home.id, "pause all", async () => {
         home.isOpen = false;
-        await Promise.all([...home.tenants.values()].map((tenant) => home.still(tenant)));
+        const awake = [...home.tenants.values()].filter(({ rest }) => rest === null);
+        const stills = await Promise.all(awake.map((tenant) => home.still(tenant)));
+        for (const [index, tenant] of awake.entries()) tenant.rest = stills[index] ?? null;
         await this.#save(home);
       }),
     );
@@ -128,27 +151,33 @@ export class SharedRests {
   }
 
   /** Saves a machine; where nothing runs any more it ends. Those that rest are no longer machines of their sandboxes. */
-  async #save(home: Home): Promise<Kept> {
+  async #save(home: Home): Promise<{ kept: Kept; stoppedMs: number }> {
     const tenants = [...home.tenants.values()];
     const isLive = tenants.some(({ rest }) => rest === null);
     const wasOpen = home.isOpen;
     const { machine } = home;
-    if (!isLive) home.isOpen = false;
     // What a record says of its disk must be true even if the machine dies at that moment.
     if (!isLive) machine.keepDisk(true);
+    if (!isLive) home.isOpen = false;
+    const moving = tenants.filter(({ rest, isCheckpointed }) => !rest && isCheckpointed);
     try {
-      const wish = { kind: "shared", id: home.id, isLive, home: home.record } as const;
-      const { kept } = await this.#open.take(home.whole, wish);
+      const stills = await Promise.all(moving.map((tenant) => home.still(tenant)));
+      const checkpoints = stills.flatMap((still) => (still ? [{ ...still, isCheckpoint }] : []));
+      const record = home.recordWith(checkpoints);
+      const wish = { kind: "shared", id: home.id, isLive, home: record } as const;
+      const taken = await this.#open.take(home.whole, wish);
       for (const tenant of tenants) this.#leave(tenant);
       if (!isLive) {
         this.#parts.pool.homes.delete(home);
         await machine.quit();
       }
-      return kept;
+      return taken;
     } catch (error) {
       home.isOpen = wasOpen;
       machine.keepDisk(false);
       throw error;
+    } finally {
+      for (const { vm } of moving) await vm?.machine.cont().catch(() => null);
     }
   }
 

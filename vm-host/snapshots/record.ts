@@ -37,6 +37,8 @@ export const RestingShare = z.object({
   self: Self,
   life: Life,
   lastActivityAt: z.number(),
+  /** It went on after this was saved: what a crash leaves of it. */
+  isCheckpoint: z.literal(true).exactOptional(),
 });
 export type RestingShare = z.infer<typeof RestingShare>;
 

@@ -49,9 +49,12 @@ export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promi
     const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
     const vm = new Vm(id, machine, guest, got);
     vm.org = org;
-    if (before) await replace(parts, before);
-    await volumes.remount(id, kept.record, vm);
+    if (!before) await remounted(volumes, kept, vm);
+    // Takes its place at once: a heartbeat in between would say that there is no such machine.
     vms.add(vm);
+    if (before) await endReplaced(volumes, before);
+    // An image that the other one had until now.
+    if (before) await volumes.remount(id, kept.record, vm);
     return vm;
   } catch (error) {
     room();
@@ -66,8 +69,17 @@ export function noRoom(lack: "slots" | "size"): StateError {
     : new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
 }
 
-async function replace({ vms, volumes }: ReviveParts, before: Vm): Promise<void> {
-  vms.release(before);
+/** Gives a machine that nobody knows yet what it has; one that cannot have it is ended, and its record stays. */
+async function remounted(volumes: Volumes, kept: Kept, vm: Vm): Promise<void> {
+  try {
+    await volumes.remount(vm.id, kept.record, vm);
+  } catch (error) {
+    await vm.machine.destroy();
+    throw error;
+  }
+}
+
+async function endReplaced(volumes: Volumes, before: Vm): Promise<void> {
   before.endSockets("running", REVERTED, "the sandbox was reverted");
   await volumes.unmount(before);
   await before.machine.destroy();

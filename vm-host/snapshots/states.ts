@@ -70,7 +70,7 @@ export class VmStates implements Asleep {
 
   checkpointOf(id: string): Partial<VmReport> {
     const record = this.#parts.store.get("checkpoint", id)?.record;
-    if (!record) return {};
+    if (!record) return this.#parts.shared.checkpointOf(id);
     const { recordId, durable, createdAt: checkpointAt } = record;
     return { recordId, durable, checkpointAt };
   }
@@ -141,13 +141,14 @@ export class VmStates implements Asleep {
   /** Saves a machine that goes on: what is left of it if the host dies. The one before goes once this one is whole. */
   checkpoint(id: string): Promise<VmCheckpointed> {
     return this.#lanes.join(id, "checkpoint", async () => {
-      const { vms, log, onChange } = this.#parts;
+      const { vms, log, shared, onChange } = this.#parts;
       const vm = vms.get(id);
       if (!vm) throw this.#absent(id);
-      this.#parts.shared.refuse(id);
       try {
         const wish = { kind: "checkpoint", id, isLive: true } as const;
-        const { kept, stoppedMs } = await this.#open.keeper.take(vm, wish);
+        const { kept, stoppedMs } = shared.isShare(vm)
+          ? await shared.checkpoint(vm)
+          : await this.#open.keeper.take(vm, wish);
         onChange();
         const { sizeBytes, recordId, durable } = kept.record;
         return { sizeBytes, stoppedMs, recordId, durable, ...vms.stamp() };

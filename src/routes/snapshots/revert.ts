@@ -9,14 +9,14 @@ import { checkResume } from "../sandboxes/resume.ts";
 
 export const revertSandbox: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
-  const { id, ask } = sandbox;
+  const { id } = sandbox;
   const { snapshotId } = await parseObject(c, RevertSandbox);
-  const view = await ask((object) => object.look());
+  const view = await sandbox.ask((object) => object.look());
   if (!view || view.goneAt !== null) throw noSandbox();
   const caller = c.get("caller");
   if (view.state === "paused") await checkResume(c.env, view.kind, caller);
   const admission = { plan: caller.planName, cap: caller.plan.vms };
-  const answer = await ask((object) => object.revert({ snapshotId, admission }));
+  const answer = await sandbox.ask((object) => object.revert({ snapshotId, admission }));
   if (isRefusal(answer)) return errorResponse(answer.refused);
   const body: SandboxResumed = { state: "running", controlUrl: controlUrlOf(baseUrlOf(c), id) };
   return c.json(body);

@@ -64,6 +64,23 @@ describe("resume", () => {
     expect(await other.calls("POST", "resume")).toEqual([]);
   });
 
+  test("whose answer from another host is lost is 503; the machine that runs there is found, not ended", async () => {
+    const { id, host, other, post, state } = await paused("yes");
+    const third = await anotherVmHost({ capabilities });
+    await fleet(env).remove(host.hostId);
+    // Whichever is asked; the other one is not, so that there are never two of it.
+    await other.steer({ resume: "lost" });
+    await third.steer({ resume: "lost" });
+    expect((await post("resume")).status).toBe(503);
+    const holders = await Promise.all([other, third].map((one) => one.held()));
+    expect(holders.flat()).toEqual([id]);
+    const there = holders[0]?.includes(id) ? other : third;
+    expect((await there.beat({ capabilities })).end).toEqual([]);
+    expect(await state()).toBe("running");
+    expect((await storedSandbox(id)).place).toMatchObject({ hostId: there.hostId });
+    expect((await host.beat()).end).toEqual([id]);
+  });
+
   test("that no host can do is what its own host says, and it stays paused", async () => {
     const { id, host, other, post, state } = await paused("yes");
     await host.steer({ resume: "full" });

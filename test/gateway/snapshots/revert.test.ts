@@ -1,9 +1,20 @@
 import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
-import { describe, expect, test } from "vitest";
+import { env } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
 import { call, json } from "../../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
 import { newSandbox } from "../../support/worker-vm-host.ts";
+
+/** What a host's object takes for placed there. */
+const placedOn = (hostId: string): Promise<string[]> =>
+  runInDurableObject(env.HOSTS.getByName(hostId), (_object, { storage }) =>
+    storage.sql
+      .exec<{ id: string }>("SELECT id FROM placed")
+      .toArray()
+      .map((row) => row.id),
+  );
 
 async function ready(overrides: object = {}) {
   const all = await snapshotting({}, overrides);
@@ -26,6 +37,30 @@ describe("POST /sandboxes/:id/revert", () => {
     // It is the same machine: no child of its own past.
     expect(await childrenOf(snapshotId)).toBe(0);
     expect((await host.beat()).end).toEqual([]);
+  });
+
+  test("is not lost by a heartbeat in the midst of it; by one after it it is", async () => {
+    const { host, id, revert, snapshotId, state } = await ready();
+    await vi.waitFor(async () => {
+      await host.beat();
+      expect(await placedOn(host.hostId)).toContain(id);
+    }, 10_000);
+    await host.steer({ revert: "slow" });
+    const reverting = revert(snapshotId);
+    await vi.waitFor(async () => {
+      expect(await host.calls("POST", "revert")).toHaveLength(1);
+    }, 10_000);
+    await host.beat({ vms: [] });
+    await host.steer({});
+    expect((await reverting).status).toBe(200);
+    expect(await state()).toBe("running");
+    await vi.waitFor(async () => {
+      await host.beat();
+      expect(await placedOn(host.hostId)).toContain(id);
+    }, 10_000);
+    expect(await state()).toBe("running");
+    await host.beat({ vms: [] });
+    expect(await state()).toBe("gone");
   });
 
   test("of a paused one runs, takes its place and is billed again", async () => {

@@ -1,6 +1,7 @@
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { expect, test, vi } from "vitest";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { newVmHost } from "../../support/worker-vm-host.ts";
 import {
   anotherBuildHost,
   bodyOf,
@@ -67,4 +68,37 @@ test("a template of a template begins with it, and has its sizes", async () => {
   const { calls } = await host.steer();
   const asked = calls.find(({ path }) => path === `/templates/${second.templateId}`);
   expect(asked?.body).toMatchObject({ from: { type: "snapshot", id: templateId } });
+});
+
+test("a shared sandbox of a template is 400", async () => {
+  const { key } = await newOrg("professional");
+  const response = await create(key, { template: "tpl_x", isolation: "shared" });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ code: "ValidationError", field: "isolation" });
+});
+
+test("a desktop's template makes desktops, by both routes; a sandbox's makes none", async () => {
+  const capabilities = ["snapshots", "desktop"];
+  const host = await newVmHost({ capabilities });
+  const { key } = await newOrg("professional");
+  const compiled = { from: { template: "default" }, steps: [] };
+  const { templateId } = await readyTemplate(key, { name: "mine", kind: "desktop", compiled });
+  await host.beat({ capabilities });
+  const desktop = (template: string) => call("/desktops", { ...json({ template }), bearer: key });
+  expect((await desktop(templateId)).status).toBe(201);
+  expect((await create(key, { kind: "desktop", template: templateId })).status).toBe(201);
+  const [placed] = await host.calls("PUT");
+  expect(placed?.body).toMatchObject({ kind: "desktop", source: { id: templateId } });
+  const wrong = await create(key, { template: templateId });
+  expect([wrong.status, (await wrong.json<{ code: string }>()).code]).toEqual([
+    400,
+    "TemplateKindMismatch",
+  ]);
+  const other = await vi.waitFor(() => readyTemplate(key), 15_000);
+  const refused = await desktop(other.templateId);
+  expect([refused.status, (await refused.json<{ code: string }>()).code]).toEqual([
+    400,
+    "TemplateKindMismatch",
+  ]);
+  expect((await desktop("tpl_AAAAAAAAAAAAAAAAAAAA")).status).toBe(404);
 });
