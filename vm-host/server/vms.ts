@@ -13,12 +13,11 @@ type Can = (capability: Capability) => boolean;
 
 /** Parts of a create that hosts of another build may have. */
 function missingCapabilities(ask: PlaceVm, can: Can): string[] {
-  const { kind, isolation, volumes, record } = ask;
+  const { kind, volumes, record } = ask;
   return [
     missingForShare(ask),
     kind === "desktop" ? ["desktop"] : [],
-    // A share of a machine has no disks of its own.
-    volumes?.length && (isolation === "shared" || !can("volumes.mount")) ? ["volumes.mount"] : [],
+    volumes?.length && !can("volumes.mount") ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
 }
