@@ -50,6 +50,11 @@ export class Fetcher {
    * what the object store says when it is away.
    */
   async get(org: string, recordId: string): Promise<Kept | null> {
+    // Removed here, and on its way out of the object store.
+    const isGone = (await this.#parts.store.leftovers.all()).some(
+      (one) => one.recordId === recordId,
+    );
+    if (isGone) return null;
     const known = this.#parts.store.get("copy", recordId);
     if (known?.record.org === org) return this.#kept(known);
     const key = `${org} ${recordId}`;
