@@ -247,10 +247,9 @@ export class QemuDriver implements VmDriver {
       const command = [QEMU, ...commandOf({ ...shapeOf(start), name, folder, disk, accelerator })];
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       start.onSpawn?.(process);
-      const layers = [disk, ...(start.layers ?? [])];
       const own = (file: string) => this.#own(uid, [file]);
-      const plugs = { volumes: start.volumes ?? [], own };
-      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone, ...plugs };
+      const disks = { layers: [disk, ...(start.layers ?? [])], volumes: start.volumes ?? [], own };
+      const made = { name, spec, folder, template, diskGb, uid, process, onGone, ...disks };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);
       return machine;
