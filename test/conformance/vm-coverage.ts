@@ -157,6 +157,3 @@ export const VM_CODES: Record<string, Where> = {
   NoCapacity: CREATE,
   InsufficientCapacity: CREATE,
 };
-
-/** Folders whose tests come with a part of the service that is still on its way: until then their files may be missing. */
-export const ON_THE_WAY = ["test/gateway/volumes/"];
