@@ -17,15 +17,23 @@ describe.skipIf(await missingBrowser())("isolation", () => {
   });
   afterAll(() => rig.stop());
 
+  // A navigation that fails shows its error page a moment later, which interrupts the next one: each has a page of its own.
+  const newPage = async () =>
+    firstPage(await byWire(rig, "s"))
+      .context()
+      .newPage();
+
   test("files of the machine are not there", async () => {
-    const page = firstPage(await byWire(rig, "s"));
     const files = ["/etc/passwd", "/etc/shadow", "/root/.bashrc", rig.stateDir, process.cwd()];
-    for (const file of files)
+    for (const file of files) {
+      const page = await newPage();
       await expect(page.goto(`file://${file}`)).rejects.toThrow("ERR_FILE_NOT_FOUND");
+      await page.close();
+    }
   });
 
   test("other processes of the machine are not there", async () => {
-    const page = firstPage(await byWire(rig, "s"));
+    const page = await newPage();
     await page.goto("file:///proc/");
     // The listing is a script with a line for each entry.
     const pids = [...(await page.content()).matchAll(/addRow\("(\d+)"/g)].map((row) =>
@@ -39,7 +47,7 @@ describe.skipIf(await missingBrowser())("isolation", () => {
     const client = await RawCdp.open(rig, "s");
     const { result } = await client.call("SystemInfo.getInfo");
     expect(JSON.stringify(result)).not.toMatch(/test-host-token|SVC_/);
-    const page = firstPage(await byWire(rig, "s"));
+    const page = await newPage();
     await page.goto("file:///proc/self/environ").catch(() => {});
     expect(await page.content()).not.toMatch(/test-host-token|SVC_/);
   });
