@@ -101,14 +101,14 @@ describe("a host that", () => {
       return { ...template, state: { ...template.state, heardAt } };
     });
     expect(await until(key, templateId)).toMatchObject({ state: "ready" });
-    expect((await other.steer()).templates).toEqual([templateId]);
+    expect((await other.steer()).templates).toContain(templateId);
     await host.steer({ build: "ok" });
     await vi.waitFor(async () => {
       await runDurableObjectAlarm(templateObject(env, orgId, templateId));
       const { calls } = await host.steer();
       expect(calls.some(({ method }) => method === "DELETE")).toBe(true);
     }, 15_000);
-    expect((await other.steer()).templates).toEqual([templateId]);
+    expect((await other.steer()).templates).toContain(templateId);
   });
 
   test.each(["fault", "drop", "lacking"])(
@@ -120,7 +120,7 @@ describe("a host that", () => {
       const { templateId } = await newTemplate(key);
       const other = await anotherBuildHost();
       expect(await until(key, templateId)).toMatchObject({ state: "ready" });
-      expect((await other.steer()).templates).toEqual([templateId]);
+      expect((await other.steer()).templates).toContain(templateId);
     },
   );
 
@@ -137,7 +137,7 @@ describe("a host that", () => {
     await host.steer({ build: "ok" });
     await vi.waitFor(async () => {
       await runDurableObjectAlarm(stub);
-      expect((await host.steer()).templates).toEqual([]);
+      expect((await host.steer()).templates).not.toContain(templateId);
     }, 15_000);
     // Then nothing of it is kept.
     await vi.waitFor(async () => {

@@ -114,10 +114,9 @@ test("a template of a snapshot begins with it on the host that has it, in its si
   await host.beat({ capabilities: ["snapshots"], free: { ...ROOM, memMb: 1 } });
   const ready = await readyTemplate(key, bodyOf({ from: { snapshot: snapshotId } }));
   expect(ready).toMatchObject({ state: "ready", memMb });
-  expect([(await host.steer()).templates, (await other.steer()).templates]).toEqual([
-    [ready.templateId],
-    [],
-  ]);
+  // Hosts are everybody's: builds of other tests may come to them.
+  expect((await host.steer()).templates).toContain(ready.templateId);
+  expect((await other.steer()).templates).not.toContain(ready.templateId);
   const { calls } = await host.steer();
   const asked = calls.find(({ path }) => path === `/templates/${ready.templateId}`);
   expect(asked?.body).toMatchObject({ from: { type: "snapshot", id: snapshotId }, memMb });

@@ -167,14 +167,17 @@ describe("DELETE", () => {
     expect(await refused.json()).toMatchObject({ code: "TemplateBuilding" });
     await host.steer({ build: "ok" });
     await until(key, templateId);
-    expect((await host.steer()).templates).toEqual([templateId]);
+    expect((await host.steer()).templates).toContain(templateId);
     const removed = await remove(key, templateId);
     expect([removed.status, await removed.json()]).toEqual([200, { ok: true }]);
     expect((await remove(key, templateId)).status).toBe(404);
     expect((await call(`/templates/${templateId}`, { bearer: key })).status).toBe(404);
     const list = TemplateList.parse(await (await call("/templates", { bearer: key })).json());
     expect(list.templates.map((one) => one.templateId)).not.toContain(templateId);
-    await vi.waitFor(async () => expect((await host.steer()).templates).toEqual([]), 10_000);
+    await vi.waitFor(
+      async () => expect((await host.steer()).templates).not.toContain(templateId),
+      10_000,
+    );
   });
 
   test("of one that failed", async () => {
