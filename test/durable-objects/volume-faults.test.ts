@@ -138,7 +138,8 @@ describe("what a sandbox that is over did not give back", () => {
   });
 });
 
-test("a create whose object dies while its host makes the machine gives its volumes back", async () => {
+/** A create whose host does not answer, at the moment its sandbox has the volume. */
+async function hangingCreate() {
   const host = await newVmHost(MOUNTS);
   await host.steer({ put: "hang" });
   const { key } = await newOrg("professional");
@@ -149,6 +150,11 @@ test("a create whose object dies while its host makes the machine gives its volu
     if (holder === null) throw new Error("not yet");
     return holder;
   }, 10_000);
+  return { host, key, volumeId, creating, id };
+}
+
+test("a create whose object dies while its host makes the machine gives its volumes back", async () => {
+  const { key, volumeId, creating, id } = await hangingCreate();
   const stub = env.SANDBOXES.getByName(id);
   await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
   expect((await creating).status).toBe(503);
@@ -167,16 +173,7 @@ test("a create whose object dies while its host makes the machine gives its volu
 });
 
 test("a sandbox that is deleted while it is created keeps no volume", async () => {
-  const host = await newVmHost(MOUNTS);
-  await host.steer({ put: "hang" });
-  const { key } = await newOrg("professional");
-  const { volumeId } = await newVolume(key);
-  const creating = createWith(key, [volumeId]);
-  const id = await vi.waitFor(async () => {
-    const holder = await holderOf(volumeId);
-    if (holder === null) throw new Error("not yet");
-    return holder;
-  }, 10_000);
+  const { host, key, volumeId, creating, id } = await hangingCreate();
   await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });
   await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 10_000);
   await host.steer({});
