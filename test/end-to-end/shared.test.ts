@@ -8,8 +8,8 @@ import { Preview } from "@svc/contract/vm/preview.ts";
 import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
+import type { TestGateway } from "../support/gateway.ts";
+import { RealMachines } from "../support/real-machines.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -19,27 +19,16 @@ const MIB = 1024 * 1024;
 
 describe.skipIf(await missingMachine())("a shared sandbox", { timeout: LONG }, () => {
   let gateway: TestGateway;
-  let host: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
   let made: SandboxCreated;
 
   beforeAll(async () => {
-    gateway = await testGateway({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
-    host = await VmHostProcess.start(gateway);
-    key = await gateway.newKey();
+    machines = await RealMachines.start({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
+    ({ gateway, call } = machines);
     made = await create({ isolation: "shared", cpu: 1, envs: { WHO: "one" } });
   }, LONG);
-  afterAll(async () => {
-    await host?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   /** Creates one; while the host prepares its first machine, 503 says that it will be able to. */
   async function create(body: object): Promise<SandboxCreated> {

@@ -5,8 +5,8 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated, SandboxRecord, SandboxResumed } from "@svc/contract/vm/sandbox.ts";
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
+import { RealMachines } from "../support/real-machines.ts";
+import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
@@ -29,26 +29,15 @@ async function checkpointed(): Promise<string[]> {
 }
 
 describe.skipIf(await missingMachine())("snapshots of a real machine", { timeout: LONG }, () => {
-  let gateway: TestGateway;
   let host: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
 
   beforeAll(async () => {
-    gateway = await testGateway();
-    host = await VmHostProcess.start(gateway);
-    key = await gateway.newKey();
+    machines = await RealMachines.start();
+    ({ host, call } = machines);
   }, LONG);
-  afterAll(async () => {
-    await host?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   async function create(body: object): Promise<SandboxCreated> {
     const response = await vi.waitFor(async () => {

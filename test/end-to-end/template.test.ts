@@ -3,8 +3,8 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { Template, TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
+import { RealMachines } from "../support/real-machines.ts";
+import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -12,26 +12,15 @@ const PATIENCE = { timeout: 240_000, interval: 500 };
 const LONG = 400_000;
 
 describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, () => {
-  let gateway: TestGateway;
   let host: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
 
   beforeAll(async () => {
-    gateway = await testGateway();
-    host = await VmHostProcess.start(gateway);
-    key = await gateway.newKey();
+    machines = await RealMachines.start();
+    ({ host, call } = machines);
   }, LONG);
-  afterAll(async () => {
-    await host?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object, headers: object = {}) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}`, ...headers },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   async function begin(compiled: object): Promise<Template> {
     const body = {

@@ -3,7 +3,8 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { Volume } from "@svc/contract/vm/volume.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
+import type { TestGateway } from "../support/gateway.ts";
+import { RealMachines } from "../support/real-machines.ts";
 import { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
@@ -13,24 +14,14 @@ const LONG = 300_000;
 describe.skipIf(await missingMachine())("a volume", { timeout: LONG }, () => {
   let gateway: TestGateway;
   let first: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
 
   beforeAll(async () => {
-    gateway = await testGateway();
-    first = await VmHostProcess.start(gateway, "vm-first");
-    key = await gateway.newKey();
+    machines = await RealMachines.start({}, "vm-first");
+    ({ gateway, host: first, call } = machines);
   }, LONG);
-  afterAll(async () => {
-    await first?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   const ask = (volumeId: string) =>
     call("/sandboxes", "POST", { memMb: 512, volumes: [{ volumeId, path: "/data" }] });
