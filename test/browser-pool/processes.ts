@@ -3,6 +3,8 @@ import { readFileSync, readdirSync } from "node:fs";
 export interface ProcessInfo {
   pid: number;
   parent: number;
+  /** When it began, in the machine's ticks: pids begin again at the end of their range, and tell no order. */
+  began: number;
   command: string;
 }
 
@@ -13,9 +15,10 @@ export function processes(): ProcessInfo[] {
     .flatMap((name) => {
       try {
         const stat = readFileSync(`/proc/${name}/stat`, "utf8");
-        const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+        const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
         const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
-        return [{ pid: Number(name), parent, command }];
+        const [parent, began] = [Number(fields[1]), Number(fields[19])];
+        return [{ pid: Number(name), parent, began, command }];
       } catch {
         // It ended meanwhile.
         return [];
@@ -36,6 +39,6 @@ export function browsersOf(pool: number): number[] {
   return below(pool)
     .filter(({ command }) => /^\S*chrom\S* .*--remote-debugging-pipe/.test(command))
     .filter(({ command }) => !command.includes("--type="))
-    .map((one) => one.pid)
-    .toSorted((left, right) => left - right);
+    .toSorted((left, right) => left.began - right.began)
+    .map((one) => one.pid);
 }
