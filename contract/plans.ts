@@ -60,6 +60,10 @@ export const PLANS: Record<PlanName, Plan> = {
 };
 
 const count = z.int().nonnegative();
+const on = z.boolean().exactOptional();
+const switches = Object.fromEntries(FEATURES.map((name) => [name, on]));
+// No record: that would take a feature called `__proto__`.
+const Switches = z.strictObject(switches as Record<Feature, typeof on>);
 
 /** Single values of its plan that one org has otherwise: for tests and special customers. */
 export const PlanOverrides = z.strictObject({
@@ -68,7 +72,7 @@ export const PlanOverrides = z.strictObject({
   sessionMinutes: z.number().positive().exactOptional(),
   vmIdleMaxMs: z.int().min(1000).exactOptional(),
   profiles: count.exactOptional(),
-  features: z.partialRecord(z.enum(FEATURES), z.boolean()).exactOptional(),
+  features: Switches.exactOptional(),
 });
 export type PlanOverrides = z.infer<typeof PlanOverrides>;
 
