@@ -9,7 +9,7 @@ import {
 } from "../control-plane/snapshots.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Place } from "./placement.ts";
-import { hostsFor, notRestorable } from "./restorable.ts";
+import { fitting, holderAway, notRestorable, stillFetching } from "./restorable.ts";
 import type { SandboxLife } from "./sandbox-life.ts";
 import { resumeRefused } from "./sandbox-resume.ts";
 import {
@@ -113,12 +113,14 @@ export async function revert(
   const isPaused = sandbox?.state.status === "paused";
   const refused = isPaused ? null : notRunning(sandbox);
   if (refused || !sandbox || !isThere(sandbox)) return refused ?? noSandbox();
-  const wrong = await knownFaults(() => whyNotThis(env, sandbox, snapshotId));
-  if (wrong) return wrong;
+  const found = await knownFaults(() => findOwn(env, sandbox, snapshotId));
+  if (isRefusal(found)) return found;
   const full = isPaused ? await admit(env, sandbox, admission) : null;
   if (full) return full;
   const { place } = sandbox;
-  const answer = await actOnVm(env, place.url, sandbox, "revert", { snapshotId });
+  const ms = found.isElsewhere ? LIMITS.fetchRecordMs : LIMITS.stateChangeMs;
+  const answer = await actOnVm(env, place.url, sandbox, "revert", { snapshotId }, ms);
+  if (answer.type === "unreachable" && answer.isLate && found.isElsewhere) return stillFetching();
   if (answer.type === "unreachable" && !isPaused) return unreachable();
   if (answer.type !== "ok") return resumeRefused(answer);
   const { bootId, seq, cpu, memMb, diskGb } = answer.value;
@@ -136,12 +138,12 @@ export async function revert(
   return { event, facts: { ...facts, parentSnapshot: snapshotId } };
 }
 
-/** Why a sandbox cannot become what a snapshot is. */
-async function whyNotThis(
+/** Whether a snapshot that a sandbox can become lies on another host; or why it cannot. */
+async function findOwn(
   env: Env,
   { id, org, kind, place }: StoredSandbox & { place: Place },
   snapshotId: string,
-): Promise<Refusal | null> {
+): Promise<{ isElsewhere: boolean } | Refusal> {
   const snapshot = await findSnapshot(env.DB, org, snapshotId);
   if (!snapshot) return noSnapshot();
   if (snapshot.sandboxId !== id || snapshot.kind !== kind) {
@@ -150,12 +152,14 @@ async function whyNotThis(
   }
   const unready = notReady(snapshot);
   if (unready) return unready;
+  const isElsewhere = snapshot.hostId !== place.hostId;
+  // It may get there yet: its host stores it as soon as it can.
+  if (isElsewhere && !snapshot.isDurable) return holderAway();
   const hosts = (await registeredHosts(env).catch(() => [])).filter(
     ({ hostId }) => hostId === place.hostId,
   );
-  const saved = { hostId: place.hostId, isDurable: false, platform: snapshot.platform };
-  const able = hostsFor(hosts, saved);
-  return isRefusal(able) ? able : null;
+  const able = fitting(hosts, snapshot.platform);
+  return isRefusal(able) ? able : { isElsewhere };
 }
 
 export const noSnapshot = (): Refusal => refusal("NotFound", "There is no such snapshot.");

@@ -1,5 +1,6 @@
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
@@ -22,6 +23,15 @@ export interface CreateTemplateOrder {
   ask: BuildTemplate;
   /** Where the snapshot that it begins with can go on; null where any host will do. */
   saved: SavedMachine | null;
+  /** What the template that it begins with can run on, as far as that is known. */
+  fromPlatform: HostPlatform | null;
+}
+
+/** What a machine of a template needs to know of it. */
+export interface TemplateStart {
+  template: TemplateView;
+  /** What it can run on, as far as that is known. */
+  platform: HostPlatform | null;
 }
 
 /** A page of a log, and how the build stands. */
@@ -64,6 +74,12 @@ export class TemplateDO extends DurableObject<Env> {
   read(): TemplateView | null {
     const template = this.#apply({ type: "tick" });
     return template && templateView(template);
+  }
+
+  /** The same, and where machines of it can run. */
+  start(): TemplateStart | null {
+    const template = this.read();
+    return template && { template, platform: this.#store.load()?.platform ?? null };
   }
 
   /** A page of the log. Waits up to `waitMs` for a line, or the end of the build, when there is none. */
@@ -186,11 +202,12 @@ export class TemplateDO extends DurableObject<Env> {
 }
 
 function newTemplate(order: CreateTemplateOrder, now: number): StoredTemplate {
-  const { id, org, name, ask, saved } = order;
+  const { id, org, name, ask, saved, fromPlatform } = order;
   const { kind, cpu, memMb, diskGb, steps } = ask;
   const facts = { id, org, name, kind, cpu, memMb, diskGb, steps: steps.length, createdAt: now };
   const pending = {
     saved,
+    fromPlatform,
     hostOffset: 0,
     owed: ["row" as const],
     retryAt: now + LIMITS.objectCallMs,

@@ -1,4 +1,5 @@
 import { reapDiscarded } from "../control-plane/discarded.ts";
+import { forgetCopies } from "../control-plane/record-copies.ts";
 import { reapVolumes } from "../control-plane/volumes.ts";
 import { letGoOfAll } from "./leaving.ts";
 
@@ -8,6 +9,7 @@ export async function runScheduled(_event: ScheduledController, env: Env): Promi
   const objects = await reapDiscarded(env.DB, env.OBJECTS, now);
   const volumes = await reapVolumes(env.DB, env.OBJECTS, now);
   const snapshots = await letGoOfAll(env, now);
+  await forgetCopies(env.DB, now);
   const reaped = { objects, volumes, snapshots };
   console.log(JSON.stringify({ level: "info", event: "reaped", ...reaped }));
 }
