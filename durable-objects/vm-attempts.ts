@@ -1,6 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { noteCopy } from "../control-plane/record-copies.ts";
+import { atMost } from "./deadline.ts";
 import { endVm, placeVm, type PlaceVmAnswer } from "./vm-client.ts";
 import type { VmSeeker } from "./vm-placement.ts";
 
@@ -41,7 +42,8 @@ export class VmAttempts {
     const isFetching = !this.holds(host);
     const waitMs = this.#deadline - Date.now() + LIMITS.hostAnswerMs;
     const mostMs = isFetching ? Math.max(fetchMs, waitMs) : waitMs;
-    const asked = this.#noted(host).then(() => placeVm(this.#env, host.url, subject, body, mostMs));
+    const noted = isFetching ? this.#note(host) : Promise.resolve();
+    const asked = noted.then(() => placeVm(this.#env, host.url, subject, body, mostMs));
     this.#pending.set(
       host,
       asked.then((answer) => ({ host, answer, isFetching })),
@@ -56,12 +58,12 @@ export class VmAttempts {
     return templates?.includes(source.id) === true;
   }
 
-  /** Where it is fetched to is noted, so that a repeat goes there too. */
-  async #noted(host: HostRecord): Promise<void> {
+  /** Where it is fetched to is noted, so that a repeat goes there too. It only saves time: what fails is no fault. */
+  async #note({ hostId }: HostRecord): Promise<void> {
     const { source } = this.#seeker.body;
-    if (source.type === "image" || this.holds(host)) return;
-    const copy = { recordId: source.id, hostId: host.hostId };
-    await noteCopy(this.#env.DB, copy, Date.now()).catch(() => undefined);
+    if (source.type === "image") return;
+    const noting = noteCopy(this.#env.DB, { recordId: source.id, hostId }, Date.now());
+    await atMost(LIMITS.objectCallMs, noting).catch(() => undefined);
   }
 
   /** The next answer; null when none came within `ms`, or none is to come. */

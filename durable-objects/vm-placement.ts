@@ -3,6 +3,8 @@ import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { copyOf } from "../control-plane/record-copies.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { atMost } from "./deadline.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
@@ -69,7 +71,8 @@ async function fetchersFirst(
 ): Promise<HostRecord[]> {
   const others = hosts.filter((host) => !attempts.holds(host));
   if (source.type === "image" || others.length < 2) return hosts;
-  const known = await copyOf(env.DB, source.id, Date.now()).catch(() => null);
+  const asking = copyOf(env.DB, source.id, Date.now());
+  const known = await atMost(LIMITS.objectCallMs, asking).catch(() => null);
   const at = ({ hostId }: HostRecord): number => (hostId === known ? 0 : 1);
   const holders = hosts.filter((host) => attempts.holds(host));
   return [...holders, ...others.toSorted((left, right) => at(left) - at(right))];
