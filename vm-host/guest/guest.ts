@@ -58,6 +58,11 @@ export class Guest {
     return done;
   }
 
+  /** Begins one more life of a machine that runs on: it does what it will do when it is cloned. */
+  begin(): void {
+    this.#control.begin();
+  }
+
   async #introduce(identity: Identity): Promise<IdentityDone> {
     // After a boot the first answer takes seconds: the clock must not wait for it. One that was saved answers at once.
     if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
