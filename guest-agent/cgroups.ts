@@ -11,7 +11,6 @@ import { join } from "node:path";
 const MIB = 1024 * 1024;
 const AGENT = "svc-agent";
 const WORK = "svc-work";
-const TIDY_MS = 20;
 const CONTROLLERS = ["memory", "pids", "cpu"];
 
 /** How much of a machine is kept from commands, so that the agent answers whatever they do. */
@@ -78,7 +77,7 @@ export class Cgroups {
   release(folder: string): void {
     this.#leftovers.add(folder);
     // Whoever waits for the command is answered first.
-    setTimeout(() => this.#tidy(), TIDY_MS).unref();
+    setImmediate(() => this.#tidy());
   }
 
   #tidy(): void {

@@ -8,14 +8,16 @@ import { setTimeout as pause } from "node:timers/promises";
 const CLASS = "/sys/class/virtio-ports";
 /** The driver takes no more in one piece; of a longer one it leaves the rest. */
 const PIECE_BYTES = 32 * 1024;
+/** The driver gives no more at a time. */
 const READ_BYTES = 4 * 1024;
+const SMALL_BYTES = 4 * 1024;
 const GATHER_BYTES = 256 * 1024;
 const HIGH_BYTES = 512 * 1024;
 /** A port whose host end is closed reads as ended at once: asking again too often costs a quarter of a CPU. */
 const REOPEN_MS = 50;
 const REOPEN_TRIES = 100;
 
-/** What goes through a port: small messages that are waited for, or much. */
+/** What comes through a port: small messages that are waited for, or much. */
 export type Load = "small" | "large";
 
 /** A virtio-serial port of the machine. */
@@ -43,7 +45,7 @@ export class DevicePort implements Transport {
 
   write(bytes: Uint8Array): void {
     // Another thread takes longer to be told of a small one than this takes.
-    if (this.#load === "small" && !this.#isWriting && bytes.length <= PIECE_BYTES) {
+    if (!this.#isWriting && bytes.length <= SMALL_BYTES) {
       this.#writeNow(bytes);
       return;
     }
@@ -67,7 +69,6 @@ export class DevicePort implements Transport {
     for (let at = 0; at < bytes.length;) at += writeSync(this.#file.fd, bytes, at);
   }
 
-  /** As the driver gives them, 4 KiB at most. */
   #readPieces(onBytes: (bytes: Uint8Array) => void): void {
     const piece = Buffer.allocUnsafe(READ_BYTES);
     const next = (): void =>
@@ -81,7 +82,7 @@ export class DevicePort implements Transport {
     next();
   }
 
-  /** 4 KiB at a time cost Node three times what they cost `dd`, and the child gathers meanwhile. */
+  /** Pieces of 4 KiB cost Node three times what they cost `dd`, and the child gathers meanwhile. */
   async #readByChild(onBytes: (bytes: Uint8Array) => void): Promise<never> {
     for (;;) {
       const reader = spawn("dd", ["bs=64k"], { stdio: [this.#file.fd, "pipe", "ignore"] });

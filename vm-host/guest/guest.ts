@@ -28,7 +28,7 @@ export class Guest {
   /** Small things, answered first. */
   readonly #control: GuestPort;
   readonly #machine: Machine;
-  /** Customers, files, connections. Begins with the machine's identity, by a word that only then is known. */
+  /** Customers, files, connections. Begins with its first use, by a word that is known with the machine's identity. */
   #bulk: GuestPort | null = null;
   #self: Self | null = null;
   #generation: number;
@@ -53,8 +53,7 @@ export class Guest {
     if (done === LATE) throw new Error("the agent does not answer");
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
-    if (this.#bulk) this.#bulk.useWord(this.#word);
-    else this.#bulk = new GuestPort(this.#machine.openStream("bulk"), this.#word);
+    this.#bulk?.useWord(this.#word);
     return done;
   }
 
@@ -183,8 +182,8 @@ export class Guest {
   }
 
   get #large(): GuestPort {
-    if (!this.#bulk) throw new Error("the machine has no identity yet");
-    return this.#bulk;
+    if (!this.#self) throw new Error("the machine has no identity yet");
+    return (this.#bulk ??= new GuestPort(this.#machine.openStream("bulk"), this.#word));
   }
 }
 

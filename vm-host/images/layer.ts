@@ -12,6 +12,7 @@ const INIT = new URL("init.sh", import.meta.url);
 const ENGINE = "--no-flush-bytecode --no-lazy-feedback-allocation --no-sparkplug";
 /** What the first program starts again and again. The agent itself ends what one before it left on its ports. */
 const START = `#!/bin/sh
+export UV_USE_IO_URING=0
 exec /usr/local/bin/node ${ENGINE} /opt/svc/agent.mjs
 `;
 const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];
