@@ -31,6 +31,9 @@ export interface SnapshotOrder {
   name: string;
   metadata: Record<string, string>;
   createdAt: number;
+  /** The org's plan, and how many snapshots it allows. */
+  plan: string;
+  cap: number;
 }
 
 type Kept = { snapshot: Snapshot } | Refusal;
@@ -68,17 +71,23 @@ export async function breakOff(env: Env, life: SandboxLife): Promise<void> {
 async function take(
   env: Env,
   sandbox: StoredSandbox & { place: Place },
-  order: SnapshotOrder,
+  { plan, cap, ...order }: SnapshotOrder,
 ): Promise<Kept> {
   const { id: sandboxId, org, kind, template, cpu, memMb, diskGb, place } = sandbox;
   const facts = { org, kind, sandboxId, template, cpu, memMb, diskGb, hostId: place.hostId };
   const { parentSnapshot: parentId = null, fromSnapshot: forkOf } = sandbox;
-  await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf });
+  const isBegun = await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf }, cap);
+  if (!isBegun) return capped(plan, cap);
   const wish = { snapshotId: order.id };
   const answer = await actOnVm(env, place.url, sandbox, "snapshot", wish);
   if (answer.type !== "ok") return notSaved(answer, "kept");
   const snapshot = await finishSnapshot(env.DB, org, answer.value);
   return snapshot ? { snapshot } : noSandbox();
+}
+
+function capped(plan: string, cap: number): Refusal {
+  const text = `The ${plan} plan allows ${cap} snapshots. Delete one and try again.`;
+  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "snapshot" });
 }
 
 /** A store that fails is a refusal, not a fault of this object. */

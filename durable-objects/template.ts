@@ -5,7 +5,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { TemplateView } from "../control-plane/templates.ts";
+import { beginTemplate, type TemplateView } from "../control-plane/templates.ts";
 import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
 import { newBuild, type TemplateDuty, type TemplateEvent } from "./states/template.ts";
@@ -19,6 +19,8 @@ export interface CreateTemplateOrder {
   id: string;
   org: string;
   plan: string;
+  /** How many templates the plan allows. */
+  cap: number;
   name: string;
   ask: BuildTemplate;
   /** Where the snapshot that it begins with can go on; null where any host will do. */
@@ -28,7 +30,7 @@ export interface CreateTemplateOrder {
 }
 
 /** What a machine of a template needs to know of it. */
-export interface TemplateStart {
+export interface Bootable {
   template: TemplateView;
   /** What it can run on, as far as that is known. */
   platform: HostPlatform | null;
@@ -57,16 +59,17 @@ export class TemplateDO extends DurableObject<Env> {
     if (refused) return refused;
     const template = newTemplate(order, Date.now());
     this.#store.begin(template, order.ask);
-    await this.#do("row");
-    const stored = this.#store.load();
-    const view = stored && templateView(stored);
-    if (view && !stored.owed.includes("row")) {
+    const view = templateView(template);
+    const isEntered = view && (await beginTemplate(this.env.DB, view, order.cap).catch(() => null));
+    if (isEntered) {
+      this.#store.done("row", template.state.status);
       this.#store.lookAgain(Date.now());
       return { template: view };
     }
     // What nobody was told of is not built.
     this.#apply({ type: "cancel" });
     this.#apply({ type: "delete" });
+    if (isEntered === false) return capped(order);
     return refusal("ControlPlaneUnavailable", "The template could not be written. Try again.");
   }
 
@@ -77,7 +80,7 @@ export class TemplateDO extends DurableObject<Env> {
   }
 
   /** The same, and where machines of it can run. */
-  start(): TemplateStart | null {
+  start(): Bootable | null {
     const template = this.read();
     return template && { template, platform: this.#store.load()?.platform ?? null };
   }
@@ -199,6 +202,11 @@ export class TemplateDO extends DurableObject<Env> {
     }
     await this.#store.eraseIfDone();
   }
+}
+
+function capped({ plan, cap }: CreateTemplateOrder): Refusal {
+  const text = `The ${plan} plan allows ${cap} templates. Delete one and try again.`;
+  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "template" });
 }
 
 function newTemplate(order: CreateTemplateOrder, now: number): StoredTemplate {

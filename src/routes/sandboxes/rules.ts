@@ -3,7 +3,7 @@ import type { Plan } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
-import type { TemplateStart } from "../../../durable-objects/template.ts";
+import type { Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
 import { forkOf } from "../snapshots/fork.ts";
@@ -16,7 +16,7 @@ export interface Named {
   /** The snapshot that it begins from. */
   fork: Snapshot | null;
   /** The custom template. */
-  template: TemplateStart | null;
+  template: Bootable | null;
 }
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */

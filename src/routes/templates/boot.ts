@@ -2,7 +2,7 @@ import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import { registeredHosts } from "../../../durable-objects/fleet.ts";
 import { fitting, restorers } from "../../../durable-objects/restorable.ts";
-import { templateObject, type TemplateStart } from "../../../durable-objects/template.ts";
+import { templateObject, type Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";
 
@@ -17,7 +17,7 @@ export const ownTemplate = (c: AppContext, id: string) =>
  * The template that a machine of this kind is made of. 404, then 400 for another kind, then 409 while it is not ready,
  * or when no host there is can run it.
  */
-export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<TemplateStart> {
+export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<Bootable> {
   const start = await reach(() => ownTemplate(c, id).start());
   if (!start) throw noTemplate();
   const { template, platform } = start;

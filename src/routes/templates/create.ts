@@ -24,7 +24,17 @@ export const createTemplate: Handler = async (c) => {
   await requireCredit(c.env, caller);
   const { saved, fromPlatform, ...ask } = await askOf(c, wanted);
   const { orgId: org, planName: plan } = caller;
-  const order = { id: newTemplateId(), org, plan, name: wanted.name, ask, saved, fromPlatform };
+  const { templates: cap } = caller.plan;
+  const order = {
+    id: newTemplateId(),
+    org,
+    plan,
+    cap,
+    name: wanted.name,
+    ask,
+    saved,
+    fromPlatform,
+  };
   const made = await reach(() => templateObject(c.env, org, order.id).create(order));
   if (isRefusal(made)) return errorResponse(made.refused);
   return c.json(templateOf(made.template), 202);

@@ -1,10 +1,10 @@
 import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
-import type { TemplateStart } from "../../../durable-objects/template.ts";
+import type { Bootable } from "../../../durable-objects/template.ts";
 
 /** A create from a custom template: it goes on where the build ended, in the template's sizes. */
 export function withTemplate(
   order: CreateSandboxOrder,
-  start: TemplateStart | null,
+  start: Bootable | null,
 ): CreateSandboxOrder {
   if (!start) return order;
   const { id, cpu, memMb, diskGb } = start.template;
