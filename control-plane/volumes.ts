@@ -2,6 +2,7 @@ import { newVolumeId } from "@svc/contract/ids.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type CreateVolume, type Volume, volumeFields } from "@svc/contract/vm/volume.ts";
 import { ask } from "./database.ts";
+import { deleteObjects } from "./objects.ts";
 
 /** A volume and who has it. */
 export interface VolumeRow {
@@ -158,12 +159,4 @@ export async function reapVolumes(db: D1Database, objects: R2Bucket, now: number
     await ask(db, () => db.prepare("DELETE FROM discarded_volumes WHERE id = ?").bind(id).run());
   }
   return results.length;
-}
-
-async function deleteObjects(objects: R2Bucket, prefix: string): Promise<void> {
-  for (;;) {
-    const { objects: some, truncated } = await ask(objects, () => objects.list({ prefix }));
-    if (some.length > 0) await ask(objects, () => objects.delete(some.map(({ key }) => key)));
-    if (!truncated) return;
-  }
 }

@@ -1,6 +1,7 @@
 import { reapDiscarded } from "../control-plane/discarded.ts";
 import { forgetCopies } from "../control-plane/record-copies.ts";
 import { reapVolumes } from "../control-plane/volumes.ts";
+import { sweepOrphans } from "./orphans.ts";
 import { letGoOfAll } from "./leaving.ts";
 
 /** The cron job (wrangler.toml, triggers): deletes what nothing names any more, objects and snapshots. */
@@ -10,6 +11,7 @@ export async function runScheduled(_event: ScheduledController, env: Env): Promi
   const volumes = await reapVolumes(env.DB, env.OBJECTS, now);
   const snapshots = await letGoOfAll(env, now);
   await forgetCopies(env.DB, now);
-  const reaped = { objects, volumes, snapshots };
+  const records = await sweepOrphans(env, now);
+  const reaped = { objects, volumes, snapshots, records };
   console.log(JSON.stringify({ level: "info", event: "reaped", ...reaped }));
 }

@@ -16,10 +16,9 @@ function holding(texts: string[], onAsked: (text: string) => Promise<void>): D1D
     new Proxy(statement, {
       get(target, name) {
         if (name === "bind") return (...values: unknown[]) => held(target.bind(...values), text);
-        const asking = name === "first" ? target.first : target.all;
         return async () => {
           await onAsked(text);
-          return asking.call(target);
+          return name === "first" ? target.first() : target.all();
         };
       },
     });
