@@ -149,7 +149,7 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
     slot.mux.detach(client);
     // Playwright, attached too, keeps the pages that were opened.
     expect(slot.mux.remembered.clients).toBe(before.clients);
-    await expect.poll(() => slot.mux.remembered.calls, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => slot.mux.remembered.calls).toBe(0);
     const again = new Client(slot);
     await slot.mux.attach(again);
     expect(await again.call("Runtime.evaluate", { expression: "1" }, session)).toMatchObject({

@@ -88,7 +88,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     const { rig, pids, folder } = await busyPool();
     const { bootId } = await rig.gateway.beat(() => true);
     await rig.end("SIGKILL");
-    await expect.poll(() => alive(pids), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => alive(pids)).toEqual([]);
     expect(await exists(folder)).toBe(true);
     const next = await Rig.start({ stateDir, env });
     expect(await exists(folder)).toBe(false);

@@ -52,7 +52,7 @@ test("a silence that the fleet could not hear of at once is told again by the al
   await withoutFleet(() => runDurableObjectAlarm(host));
   await runDurableObjectAlarm(host);
   expect(await known()).not.toContain(pool.hostId);
-  await vi.waitFor(async () => expect(await status(id)).toBe("away"));
+  await vi.waitFor(async () => expect(await status(id)).toBe("away"), 30_000);
 });
 
 test("a host that is back tells so by reporting its sessions, unchanged as they are", async () => {

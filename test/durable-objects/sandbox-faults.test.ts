@@ -38,7 +38,7 @@ const startingOf = (key: string) =>
     const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
     if (!sandboxes[0]) throw new Error("not yet");
     return sandboxes[0].sandboxId;
-  }, 10_000);
+  }, 30_000);
 
 describe("a part of the gateway that fails:", () => {
   test.each([
@@ -81,11 +81,11 @@ describe("a part of the gateway that fails:", () => {
     });
     const response = await call("/sandboxes", { method: "POST", bearer: key });
     expect(response.status).toBe(503);
-    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 10_000);
+    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 30_000);
     await evictDurableObject(object);
     await vi.waitFor(async () => {
       expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("D1: an org that does not pay in advance is served, one that does is 503", async () => {
@@ -120,7 +120,7 @@ describe("a create whose object dies", () => {
     await vi.waitFor(async () => {
       const list = await call("/sandboxes?state=starting", { bearer: key });
       expect(await list.json()).toEqual({ sandboxes: [] });
-    }, 10_000);
+    }, 30_000);
     expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(404);
     await host.steer({});
     expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
@@ -198,7 +198,7 @@ test("a record that has been gone for a day is forgotten; its id is 404 then, an
   const { sandboxId: id } = await newSandbox(key);
   const stub = env.SANDBOXES.getByName(id);
   await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });
-  await vi.waitFor(async () => expect((await stored(id))?.owed).toEqual([]), 10_000);
+  await vi.waitFor(async () => expect((await stored(id))?.owed).toEqual([]), 30_000);
   await runInDurableObject(stub, (_object, { storage }) => {
     const sandbox = storage.kv.get<StoredSandbox>("sandbox");
     if (sandbox?.state.status !== "gone") throw new Error("not gone");

@@ -15,18 +15,18 @@ describe("usage", () => {
     const { id, orgId, stub } = await placed();
     await vi.waitFor(async () => {
       expect(await segment(id)).toMatchObject({ org_id: orgId, kind: "browser", ended_at: null });
-    }, 10_000);
+    }, 30_000);
     await stub.release();
-    await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0), 10_000);
+    await vi.waitFor(async () => expect((await segment(id))?.ended_at).toBeGreaterThan(0), 30_000);
     expect((await stored(stub))?.owed).toEqual([]);
   });
 
   test("a database that fails is tried again by the alarm", async () => {
     const { id, stub } = await placed();
-    await vi.waitFor(async () => expect(await segment(id)).not.toBeNull(), 10_000);
+    await vi.waitFor(async () => expect(await segment(id)).not.toBeNull(), 30_000);
     await env.DB.exec("ALTER TABLE usage_segments RENAME TO gone");
     await stub.release();
-    await vi.waitFor(async () => expect((await stored(stub))?.retryAt).not.toBeNull());
+    await vi.waitFor(async () => expect((await stored(stub))?.retryAt).not.toBeNull(), 30_000);
     expect((await stored(stub))?.owed).toContain("usage");
     await env.DB.exec("ALTER TABLE gone RENAME TO usage_segments");
     await evictDurableObject(stub);
@@ -39,11 +39,11 @@ describe("usage", () => {
 describe("the alarm", () => {
   test("ends a session at its deadline, frees its place and tells the pool", async () => {
     const { id, key, stub, pool } = await placed({ browsers: 1, sessionMinutes: 0.03 });
-    await vi.waitFor(async () => expect((await stub.read())?.status).toBe("expired"), 5000);
+    await vi.waitFor(async () => expect((await stub.read())?.status).toBe("expired"), 30_000);
     await vi.waitFor(async () => {
       const deletes = (await pool.calls()).filter(({ method }) => method === "DELETE");
       expect(deletes.map(({ path }) => path)).toEqual([`/slots/${id}`]);
-    });
+    }, 30_000);
     expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
   });
 
@@ -54,7 +54,7 @@ describe("the alarm", () => {
     await vi.waitFor(async () => {
       const alarm = await runInDurableObject(stub, (_object, state) => state.storage.getAlarm());
       expect(alarm).not.toBeNull();
-    });
+    }, 30_000);
   });
 
   test("ends a session that its client left, two seconds after", async () => {
@@ -64,7 +64,7 @@ describe("the alarm", () => {
     expect((await stub.read())?.status).toBe("active");
     await vi.waitFor(
       async () => expect((await stub.read())?.closeReason).toBe("client_disconnected"),
-      { timeout: 5000, interval: 200 },
+      { timeout: 30_000, interval: 200 },
     );
   });
 });
@@ -86,7 +86,7 @@ describe("a create that fails", () => {
         status: null,
       });
       expect(page.lines).toEqual([]);
-    });
+    }, 30_000);
     await clearFleet();
     await newPool();
     expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
@@ -176,7 +176,7 @@ describe("a create that fails", () => {
     const org = env.ORGS.getByName(orgId);
     const all = { limit: 9, cursor: null, status: null };
     const lines = () => org.sessions(all).then((page) => page.lines);
-    await vi.waitFor(async () => expect(await lines()).toHaveLength(1));
+    await vi.waitFor(async () => expect(await lines()).toHaveLength(1), 30_000);
     const stub = env.SESSIONS.getByName((await lines())[0]?.id ?? "");
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await create).status).toBe(503);
@@ -215,7 +215,7 @@ test("a release while the create still waits wins: nothing is left of it", async
   const create = call("/sessions", { method: "POST", bearer: key });
   const org = env.ORGS.getByName(orgId);
   const page = () => org.sessions({ limit: 9, cursor: null, status: null });
-  await vi.waitFor(async () => expect((await page()).lines).toHaveLength(1));
+  await vi.waitFor(async () => expect((await page()).lines).toHaveLength(1), 30_000);
   const id = (await page()).lines[0]?.id ?? "";
   expect((await call(`/sessions/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
   expect((await create).status).toBe(503);

@@ -149,7 +149,7 @@ async function hangingCreate() {
     const holder = await holderOf(volumeId);
     if (holder === null) throw new Error("not yet");
     return holder;
-  }, 10_000);
+  }, 30_000);
   return { host, key, volumeId, creating, id };
 }
 
@@ -169,13 +169,13 @@ test("a create whose object dies while its host makes the machine gives its volu
     });
   });
   await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
-  await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 10_000);
+  await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 30_000);
 });
 
 test("a sandbox that is deleted while it is created keeps no volume", async () => {
   const { host, key, volumeId, creating, id } = await hangingCreate();
   await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });
-  await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 10_000);
+  await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 30_000);
   await host.steer({});
   expect((await createWith(key, [volumeId])).status).toBe(201);
   expect((await creating).status).toBeGreaterThanOrEqual(502);

@@ -64,7 +64,7 @@ describe.each([
         const record = await read(session.sessionId);
         expect(record).toMatchObject({ status: "released", closeReason: "client_disconnected" });
       },
-      { timeout: 20_000, interval: 200 },
+      { timeout: 30_000, interval: 200 },
     );
   });
 });
@@ -88,7 +88,7 @@ test("both endpoints see one browser", async () => {
   const wire = await chromium.connect(session.wsEndpoint);
   const cdp = await chromium.connectOverCDP(session.cdpEndpoint);
   await pageOf(wire).goto(site.url);
-  await vi.waitFor(() => expect(pageOf(cdp).url()).toBe(site.url));
+  await vi.waitFor(() => expect(pageOf(cdp).url()).toBe(site.url), 30_000);
   await pageOf(cdp).click("#more");
   expect(await pageOf(wire).textContent("#count")).toBe("1");
   await call(`/sessions/${session.sessionId}`, "DELETE");

@@ -63,7 +63,7 @@ test("a browser that is killed: the socket says why, the session is released, th
   expect([code, String(reason)]).toEqual([CLOSE_CODES.gone, "The browser crashed."]);
   await vi.waitFor(
     async () => expect((await read(session.sessionId)).closeReason).toBe("browser_crashed"),
-    { timeout: 5000, interval: 100 },
+    { timeout: 30_000, interval: 100 },
   );
   await vi.waitFor(async () => {
     const health = Health.parse(await (await call("/health")).json());

@@ -43,7 +43,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
     const object = env.IDEMPOTENCY.getByName(`${orgId} h`);
     const isRunning = () =>
       runInDurableObject(object, (_object, state) => state.storage.kv.get("kept") !== undefined);
-    await vi.waitFor(async () => expect(await isRunning()).toBe(true));
+    await vi.waitFor(async () => expect(await isRunning()).toBe(true), 30_000);
     await evictDurableObject(object);
     const second = create("h");
     await pool.steer({ put: "ok" });

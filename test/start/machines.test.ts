@@ -72,7 +72,7 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
       expect(lineOf(service)).toMatch(/^ +on +sandboxes +QEMU \d/);
       const hasMachine = () =>
         service.family().some(({ command }) => command.includes("-incoming defer"));
-      await expect.poll(hasMachine, { timeout: 2 * START_MS, interval: 500 }).toBe(true);
+      await expect.poll(hasMachine, { timeout: 30_000 * START_MS, interval: 500 }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);

@@ -87,7 +87,7 @@ export class Service implements AsyncDisposable {
   async wholeFamily(): Promise<Process[]> {
     const isOn = this.lines.some((line) => /^ +on +browsers \(fast\)/.test(line));
     const isWarm = () => this.family().some(({ command }) => /headless.shell/.test(command));
-    if (isOn) await expect.poll(isWarm, { timeout: 20_000 }).toBe(true);
+    if (isOn) await expect.poll(isWarm).toBe(true);
     return this.family();
   }
 
@@ -109,7 +109,7 @@ export class Service implements AsyncDisposable {
   /** Nothing that belongs to it is left, neither known now nor born since. */
   async expectNothingLeft(known: Process[]): Promise<void> {
     await expectGone(known, 10_000);
-    await expect.poll(() => marked(this.folder), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => marked(this.folder)).toEqual([]);
   }
 
   /** Ends it whatever state a failed test left it in. */

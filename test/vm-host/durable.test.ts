@@ -71,7 +71,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     expect(await other.sh("move", said)).toBe(before);
     const count = Number(await other.sh("move", "cat /run/n"));
     await expect
-      .poll(async () => Number(await other.sh("move", "cat /run/n")), { timeout: 20_000 })
+      .poll(async () => Number(await other.sh("move", "cat /run/n")))
       .toBeGreaterThan(count);
     // It runs: what it went on from is no longer needed, anywhere.
     await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);

@@ -45,7 +45,7 @@ async function kill(rig: Rig): Promise<void> {
   await rig.end("SIGKILL");
   await rig.gateway.stop();
   const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
-  await expect.poll(alive, { timeout: 5_000 }).toEqual([]);
+  await expect.poll(alive).toEqual([]);
 }
 
 /** What runs have left in a folder for temporary files that no other test's host has. */
@@ -218,7 +218,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await first.end("SIGKILL");
     await first.gateway.stop();
     const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
-    await expect.poll(alive, { timeout: 5_000 }).toEqual([]);
+    await expect.poll(alive).toEqual([]);
     const second = await Rig.start({ stateDir, env });
     const table = `svc_vm_${(left[0] ?? "").slice("svcvm-".length)}`;
     expect(runsIn(place)).not.toContain(left[0]);
@@ -242,7 +242,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const booting = await Rig.start({ stateDir, env });
     await booting.able();
     void booting.put("booting").catch(() => null);
-    await expect.poll(() => machinesOf(booting).length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => machinesOf(booting).length).toBe(1);
     await kill(booting);
     const freezing = await Rig.start({ stateDir, env });
     await freezing.able();

@@ -202,7 +202,7 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     expect(webSocket.protocol).toBe("svc.control.v1");
     const params = { cmd: "echo", args: ["hi"] };
     webSocket.send(JSON.stringify({ jsonrpc: "2.0", id: 7, method: "commands.run", params }));
-    await expect.poll(() => messages.length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => messages.length).toBe(2);
     expect(messages[0]).toMatchObject({ method: "rpc.hello" });
     expect(messages[1]).toMatchObject({ id: 7, result: { exitCode: 0, stdout: "hi\n" } });
     webSocket.close();
@@ -217,7 +217,7 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     webSocket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ports.dial", params }));
     const answers: string[] = [];
     webSocket.on("message", (data) => answers.push(textOf(data)));
-    await expect.poll(() => answers.join(), { timeout: 20_000 }).toContain("-32601");
+    await expect.poll(() => answers.join()).toContain("-32601");
     webSocket.terminate();
   });
 

@@ -62,7 +62,7 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await pause(rig, "left");
     const asleep = await pause(rig, "right");
     expect(asleep.state).toBe("paused");
-    await expect.poll(() => machinesOf(rig), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => machinesOf(rig)).toBe(0);
     await resume(rig, "right");
     expect(machinesOf(rig)).toBe(1);
     await isCounting("right");

@@ -95,7 +95,7 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     }
     // What a resume leaves is removed after its answer.
     const left = () => contents(recordsOf(stateDir));
-    await expect.poll(left, { timeout: 30_000 }).toEqual({ records: [], layers: [] });
+    await expect.poll(left).toEqual({ records: [], layers: [] });
     await second.stop();
   });
 
@@ -133,9 +133,9 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     const left = () => contents(recordsOf(stateDir));
     const isSnapshot = (name: string) => kindOf(stateDir, name) === "snapshot";
     // What a resume leaves is removed after its answer.
-    await expect.poll(() => left().records.every(isSnapshot), { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => left().records.every(isSnapshot)).toBe(true);
     const { records } = left();
-    await expect.poll(() => left().layers.length, { timeout: 30_000 }).toBe(records.length);
+    await expect.poll(() => left().layers.length).toBe(records.length);
     const forked = records.length > 0 ? await forkOf(second) : "here";
     expect([said, forked]).toEqual(["here", "here"]);
     expect(machinesOf(second)).toBe(0);
@@ -254,13 +254,13 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
         `cat > /root/c.py <<'X'\n${client}\nX\nsetsid python3 /root/c.py >/dev/null 2>&1 &`,
       );
       const log = (id: string) => rig.sh(id, "cat /root/log").catch(() => "");
-      await expect.poll(() => log("parent"), { timeout: 30_000 }).toBe("open");
+      await expect.poll(() => log("parent")).toBe("open");
       await snapshot(rig, "parent", "s");
       await fork(rig, "child", "s");
-      await expect.poll(() => log("child"), { timeout: 30_000 }).toMatch(/^open\nerror \d+$/);
+      await expect.poll(() => log("child")).toMatch(/^open\nerror \d+$/);
       expect(sockets).toHaveLength(1);
       sockets[0]?.write("hello");
-      await expect.poll(() => log("parent"), { timeout: 30_000 }).toBe("open\ngot hello");
+      await expect.poll(() => log("parent")).toBe("open\ngot hello");
       await rig.stop();
       server.close();
     },

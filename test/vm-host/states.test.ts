@@ -45,7 +45,7 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     );
     const before = Number(await rig.sh("cycle", "cat /run/n"));
     await expect
-      .poll(async () => Number(await rig.sh("cycle", "cat /run/n")), { timeout: 20_000 })
+      .poll(async () => Number(await rig.sh("cycle", "cat /run/n")))
       .toBeGreaterThan(before);
     // Each cycle dirties some pages of the agent's; a chain of ten deltas would be ten times the first.
     expect(sizes.at(-1)).toBeLessThan(2 * (sizes[0] ?? 0) + 16 * MIB);

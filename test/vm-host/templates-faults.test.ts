@@ -125,7 +125,7 @@ describe.skipIf(await missingMachine())(
       for (const id of ["tpl_small00000000001", "tpl_small00000000002"]) await drop(host, id);
       // What is in use just then goes a moment later.
       const kept = () => keptBy(host);
-      await expect.poll(kept, { timeout: 30_000 }).toEqual({ records: [], layers: [] });
+      await expect.poll(kept).toEqual({ records: [], layers: [] });
     });
   },
 );

@@ -68,7 +68,7 @@ describe.skipIf(await missingMachine())("volumes", { timeout: MACHINE_MS }, () =
       await resume(rig, "open");
       const lines = Number(await rig.sh("open", "sync; wc -l < /data/f"));
       await expect
-        .poll(async () => Number(await rig.sh("open", "wc -l < /data/f")), { timeout: 30_000 })
+        .poll(async () => Number(await rig.sh("open", "wc -l < /data/f")))
         .toBeGreaterThan(lines);
     }
     await rig.sh("open", "echo after >> /data/g; sync");

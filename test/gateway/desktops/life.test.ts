@@ -53,7 +53,7 @@ describe("GET /desktops/:id", () => {
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
       expect(sandboxes).toHaveLength(1);
       return sandboxes[0]?.sandboxId ?? "";
-    }, 10_000);
+    }, 30_000);
     const response = await call(`/desktops/${id}`, { bearer: key });
     expect(await response.json()).toMatchObject({ status: "starting" });
     expect((await creating).status).toBe(502);
@@ -104,7 +104,7 @@ describe("pause and resume", () => {
     expect(resumed.status).toBe(200);
     expect(await resumed.json()).toEqual({ sessionId: id, status: "ready" });
     expect(await read()).toMatchObject({ status: "ready" });
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 30_000);
     const again = await act("resume");
     expect(again.status).toBe(409);
     expect(await again.json()).toMatchObject({ code: "NotPaused" });

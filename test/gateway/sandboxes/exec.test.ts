@@ -86,7 +86,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
     const { host, exec, stub, id } = await running();
     await host.steer({ exec: "hang" });
     const waiting = exec({ cmd: "sleep", args: ["1000"] });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
     const { bootId } = await host.steer();
     const source = { hostId: host.hostId, bootId };
     await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
@@ -103,7 +103,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
     const { host, key, path, exec } = await running();
     await host.steer({ exec: "hang" });
     const waiting = exec({ cmd: "sleep" });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
     await call(path, { method: "DELETE", bearer: key });
     expect((await waiting).status).toBe(502);
   });
@@ -121,7 +121,7 @@ test("exec while the sandbox starts is 409 NotRunning", async () => {
     const found = await starting();
     if (!found) throw new Error("not yet");
     return found;
-  }, 10_000);
+  }, 30_000);
   const response = await call(`/sandboxes/${id}/exec`, { ...json({ cmd: "true" }), bearer: key });
   expect(response.status).toBe(409);
   expect(await response.json()).toMatchObject({ code: "NotRunning" });

@@ -17,14 +17,14 @@ describe("parkAfterMs", () => {
   test("parks one that is idle, reports no change, and the next request finds it running", async () => {
     const { host, id, key, post } = await running({ lifecycle });
     await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
     expect(await listed(key)).toEqual(["running"]);
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
     expect((await host.steer()).parked).toEqual([]);
     expect((await storedSandbox(id)).state).toMatchObject({ parkedAt: null });
     // And is parked anew when it is idle again.
     await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
     expect(await host.calls("POST", "park")).toHaveLength(2);
   });
 
@@ -55,11 +55,11 @@ describe("hibernateAfterParkedMs", () => {
   test("pauses one that is parked for so long: its place is free, its bill closed", async () => {
     const { host, id, key, orgId, post } = await running({ lifecycle });
     await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
     await age(id, 31_000);
-    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 10_000);
+    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 30_000);
     expect(await host.states()).toEqual({ [id]: "paused" });
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
     const other = await newSandbox(key);
     await call(`/sandboxes/${other.sandboxId}`, { method: "DELETE", bearer: key });
     expect((await post("resume")).status).toBe(200);
@@ -86,7 +86,7 @@ describe("checkpointEveryMs", () => {
       expect((await storedSandbox(id)).state).toMatchObject({
         checkpoint: { isDurable: store === "yes" },
       });
-    }, 10_000);
+    }, 30_000);
     return all;
   }
 
@@ -99,7 +99,7 @@ describe("checkpointEveryMs", () => {
     await age(id, 61_000);
     await vi.waitFor(async () => {
       expect(await host.calls("POST", "checkpoint")).toHaveLength(2);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("that fails is tried again, not every few seconds", async () => {
@@ -110,12 +110,12 @@ describe("checkpointEveryMs", () => {
       const { retryAt, owed } = await storedSandbox(id);
       expect(owed).toEqual(["checkpoint"]);
       expect(retryAt).toBeGreaterThan(Date.now() + 30_000);
-    }, 10_000);
+    }, 30_000);
     await host.steer({});
     await age(id, 0);
     await vi.waitFor(async () => {
       expect((await storedSandbox(id)).owed).toEqual([]);
-    }, 10_000);
+    }, 30_000);
     expect(Object.keys((await host.steer()).records)).toEqual([id]);
   });
 
@@ -127,7 +127,7 @@ describe("checkpointEveryMs", () => {
     const bootId = "another-start";
     expect((await host.beat({ bootId, vms })).end).toEqual([]);
     expect(await listed(key)).toEqual(["paused"]);
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
     expect(await state()).toBe("paused");
     expect((await post("resume")).status).toBe(200);
     expect(await host.states()).toEqual({ [id]: "running" });
@@ -139,7 +139,7 @@ describe("checkpointEveryMs", () => {
     const source = { hostId: host.hostId, bootId };
     await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
     await age(id, 220_000);
-    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 10_000);
+    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 30_000);
     const other = await anotherVmHost({ capabilities: ["snapshots"] });
     await host.steer({ resume: "missing", store: "yes" });
     expect((await post("resume")).status).toBe(200);

@@ -32,7 +32,7 @@ async function stubborn() {
 test("a release is forwarded once: neither a repeat nor the alarm asks the pool again", async () => {
   const { pool, id, release, stub } = await stubborn();
   expect((await release()).status).toBe(204);
-  await vi.waitFor(async () => expect(await deletesOf(pool)).toEqual([`/slots/${id}`]));
+  await vi.waitFor(async () => expect(await deletesOf(pool)).toEqual([`/slots/${id}`]), 30_000);
   expect((await release()).status).toBe(204);
   await runDurableObjectAlarm(stub);
   await stub.read();
@@ -63,5 +63,5 @@ test("a session released while its pool was away frees its slot, and the pool th
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
   await vi.waitFor(async () => {
     expect((await pool.beat({ slots: [slotOf(id)] })).end).toEqual([id]);
-  }, 10_000);
+  }, 30_000);
 });

@@ -53,7 +53,7 @@ describe("POST /sessions/:id/lease", async () => {
         const record = await (await call(`/sessions/${id}`, { bearer: key })).json();
         expect(record).toMatchObject({ status: "released", closeReason: "lease_ended" });
       },
-      { timeout: 5000, interval: 100 },
+      { timeout: 30_000, interval: 100 },
     );
   });
 

@@ -44,12 +44,12 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     await host.steer({ revert: "slow" });
     const reverting = revert(snapshotId);
     await vi.waitFor(async () => {
       expect(await host.calls("POST", "revert")).toHaveLength(1);
-    }, 10_000);
+    }, 30_000);
     await host.beat({ vms: [] });
     await host.steer({});
     expect((await reverting).status).toBe(200);
@@ -57,7 +57,7 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     expect(await state()).toBe("running");
     await host.beat({ vms: [] });
     expect(await state()).toBe("gone");

@@ -157,7 +157,7 @@ describe("a snapshot that fails", () => {
     await vi.waitFor(async () => {
       expect((await list()).snapshots).toMatchObject([{ state: "creating" }]);
       expect(await host.calls("POST", "snapshot")).toHaveLength(1);
-    }, 10_000);
+    }, 30_000);
     const [creating] = (await list()).snapshots;
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
@@ -180,7 +180,7 @@ describe("a snapshot that fails", () => {
       const [one] = (await list()).snapshots;
       if (!one) throw new Error("not yet");
       return one.snapshotId;
-    }, 10_000);
+    }, 30_000);
     for (const response of [await fork(snapshotId), await remove(`/snapshots/${snapshotId}`)])
       expect([response.status, await response.json()]).toMatchObject([
         409,
