@@ -16,7 +16,7 @@ import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { SnapshotRecord } from "../../vm-host/snapshots/record.ts";
-import { fork, machinesOf, pause, post, recordsOf, resume, snapshot } from "./acts.ts";
+import { fork, pause, post, recordsOf, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
@@ -138,7 +138,7 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     await expect.poll(() => left().layers.length).toBe(records.length);
     const forked = records.length > 0 ? await forkOf(second) : "here";
     expect([said, forked]).toEqual(["here", "here"]);
-    expect(machinesOf(second)).toBe(0);
+    await runs(second, 0);
     await second.stop();
   });
 
@@ -169,7 +169,7 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     expect(response.status).toBe(409);
     const refused = StateRefused.parse(await response.json());
     expect(refused).toMatchObject({ code: "SnapshotNotRestorable", retryable: false });
-    expect(machinesOf(second)).toBe(0);
+    await runs(second, 0);
     await second.gateway.report("v", ({ state }) => state === "paused");
     await second.delete("v");
     await second.stop();
@@ -219,7 +219,7 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
         expect((await rig.delete("v")).status).toBe(204);
       } finally {
         await rig.stop();
-        execFileSync("umount", [folder]);
+        execFileSync("umount", ["--lazy", folder]);
         rmSync(folder, { recursive: true });
       }
     },
