@@ -32,7 +32,7 @@ function relayed(request: IncomingMessage, client: unknown, head: Buffer): void 
           client,
           upstream: behind,
           source,
-          stallMs: 2_000,
+          stallMs: 5_000,
           onTraffic: () => {},
           onEnd,
         });
