@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { SandboxStore } from "../../durable-objects/sandbox-store.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { app } from "../../src/app.ts";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
+import { call, json, newOrg, patiently } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../support/worker-vm-host.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
@@ -105,7 +105,7 @@ describe("a create whose object dies", () => {
     const host = await newVmHost();
     await host.steer({ put: "hang" });
     const { key } = await newOrg("free", { vms: 1 });
-    const creating = call("/sandboxes", { method: "POST", bearer: key });
+    const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 30_000);
     const id = await startingOf(key);
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
@@ -131,7 +131,7 @@ test("a sandbox that is deleted while it is created holds nothing: no place, no 
   const host = await newVmHost();
   await host.steer({ put: "hang" });
   const { key } = await newOrg("free", { vms: 1 });
-  const creating = call("/sandboxes", { method: "POST", bearer: key });
+  const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 5_000);
   const id = await startingOf(key);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(200);

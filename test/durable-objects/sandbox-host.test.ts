@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { call, newOrg, newPool } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost, vmOf } from "../support/worker-vm-host.ts";
 
 async function placed() {
@@ -89,7 +89,7 @@ describe("a heartbeat of a VM host", () => {
     expect([key, orgId]).toBeTruthy();
     await host.steer({ put: "hang" });
     const other = await newOrg();
-    const creating = call("/sandboxes", { method: "POST", bearer: other.key });
+    const creating = patiently("/sandboxes", { method: "POST", bearer: other.key }, 5_000);
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes?state=starting", { bearer: other.key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();

@@ -1,10 +1,18 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { SessionStore } from "../../durable-objects/session-store.ts";
 import type { StoredSession } from "../../durable-objects/session-duties.ts";
-import { call, clearFleet, json, newOrg, newPool, slotOf } from "../support/worker-gateway.ts";
+import {
+  call,
+  clearFleet,
+  json,
+  newOrg,
+  newPool,
+  patiently,
+  slotOf,
+} from "../support/worker-gateway.ts";
 import { placed, stored } from "../support/worker-session.ts";
 
 const create = (key: string) => call("/sessions", { method: "POST", bearer: key });
@@ -58,6 +66,9 @@ describe("a duty whose object dies before it is done", () => {
 test("a client that comes back in the last moment of its linger is not cut by it", async () => {
   const { id, stub, pool } = await placed();
   await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  // The moment lasts as long as the test.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
   await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "clean" })] });
   const headers = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
   const response = await call(`/cdp/${id}`, { headers });
@@ -165,7 +176,7 @@ describe("a create", () => {
     await clearFleet();
     await (await newPool()).steer({ put: "full" });
     const { key, orgId } = await newOrg();
-    const waiting = create(key);
+    const waiting = patiently("/sessions", { method: "POST", bearer: key }, 30_000);
     const org = env.ORGS.getByName(orgId);
     const lines = async () => (await org.sessions({ limit: 1, cursor: null, status: null })).lines;
     await vi.waitFor(async () => expect(await lines()).toHaveLength(1), 30_000);

@@ -3,7 +3,7 @@ import { mintVmId } from "@svc/contract/tokens.ts";
 import { DesktopCreated, DesktopRecord } from "@svc/contract/vm/desktop.ts";
 import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, patiently } from "../../support/worker-gateway.ts";
 import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker-vm-host.ts";
 
 const NO_DESKTOP = '{"error":"There is no such desktop.","code":"NotFound"}';
@@ -47,7 +47,7 @@ describe("GET /desktops/:id", () => {
     const host = await newVmHost({ capabilities: ["desktop"] });
     await host.steer({ put: "hang" });
     const { key } = await newOrg("professional");
-    const creating = call("/desktops", { method: "POST", bearer: key });
+    const creating = patiently("/desktops", { method: "POST", bearer: key }, 5_000);
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes", { bearer: key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();

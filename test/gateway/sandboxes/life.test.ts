@@ -132,7 +132,9 @@ describe("the idle window", () => {
   test("that ends with onTimeout kill ends the sandbox and its machine", async () => {
     const { host, record } = await running({ timeoutMs: 1000, lifecycle: { onTimeout: "kill" } });
     await vi.waitFor(async () => expect(await host.held()).toEqual([]), 30_000);
-    expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
+    await vi.waitFor(async () => {
+      expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
+    }, 30_000);
   });
 
   test("that ends with onTimeout pause, where no host can pause, leaves it running and unbilled", async () => {

@@ -69,7 +69,7 @@ describe("POST /sandboxes/:id/revert", () => {
     expect((await revert(snapshotId)).status).toBe(200);
     expect(await state()).toBe("running");
     expect(await host.states()).toEqual({ [id]: "running" });
-    expect(await ends(orgId)).toContain(true);
+    await vi.waitFor(async () => expect(await ends(orgId)).toContain(true), 30_000);
   });
 
   test("of a paused one is 429 at the cap, 402 without credit, and stays paused", async () => {

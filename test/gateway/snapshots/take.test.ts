@@ -162,14 +162,17 @@ describe("a snapshot that fails", () => {
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await taking).status).toBe(503);
-    await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
-    expect(await list()).toMatchObject({
-      snapshots: [{ snapshotId: creating?.snapshotId, state: "failed" }],
-    });
-    const owed = await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
-      storage.kv.get<StoredSandbox>("sandbox"),
-    );
-    expect(owed).toMatchObject({ taking: null, owed: [] });
+    const owed = () =>
+      runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
+        storage.kv.get<StoredSandbox>("sandbox"),
+      );
+    await vi.waitFor(async () => {
+      await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
+      expect(await list()).toMatchObject({
+        snapshots: [{ snapshotId: creating?.snapshotId, state: "failed" }],
+      });
+      expect(await owed()).toMatchObject({ taking: null, owed: [] });
+    }, 30_000);
   });
 
   test("while it is being taken nothing begins from it, and it is not deleted", async () => {

@@ -80,7 +80,7 @@ describe("volumes of a create", () => {
     await env.DB.prepare("UPDATE volumes SET attached_to = 'x' WHERE id = ?").bind(volumeId).run();
     // Nobody of that id ever was: it is taken from it, and the concurrency is looked at.
     expect((await createWith(full.key, [volumeId])).status).toBe(429);
-    expect(await holderOf(volumeId)).toBe(null);
+    await freed(volumeId);
     const { key } = await newOrg("professional");
     const mine = await newVolume(key);
     const response = await createWith(key, [mine.volumeId]);
