@@ -116,8 +116,8 @@ describe("a create whose object dies", () => {
     await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
       storage.kv.put("sandbox", { ...sandbox, state }),
     );
-    await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
     await vi.waitFor(async () => {
+      await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
       const list = await call("/sandboxes?state=starting", { bearer: key });
       expect(await list.json()).toEqual({ sandboxes: [] });
     }, 30_000);
@@ -205,8 +205,10 @@ test("a record that has been gone for a day is forgotten; its id is 404 then, an
     const endedAt = Date.now() - 86_400_000;
     storage.kv.put("sandbox", { ...sandbox, state: { ...sandbox.state, endedAt } });
   });
-  await runDurableObjectAlarm(stub);
-  expect(await stored(id)).toBeUndefined();
+  await vi.waitFor(async () => {
+    await runDurableObjectAlarm(stub);
+    expect(await stored(id)).toBeUndefined();
+  }, 30_000);
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(404);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
 });
