@@ -85,7 +85,8 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await rig.place(id);
     const [pid, ...others] = pidsOf(rig).filter((one) => !before.has(one));
     expect(others).toEqual([]);
-    return pid ?? expect.fail("no process");
+    if (pid === undefined) throw new Error("no process");
+    return pid;
   }
 
   test("two creates that race for the last warm clone get two machines", async () => {
