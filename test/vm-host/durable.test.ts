@@ -5,7 +5,7 @@ import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-prot
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
-import { bodyOf, fork, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { bodyOf, fork, pause, post, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
@@ -71,7 +71,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     expect(await other.sh("move", said)).toBe(before);
     const count = Number(await other.sh("move", "cat /run/n"));
     await expect
-      .poll(async () => Number(await other.sh("move", "cat /run/n")), { timeout: 20_000 })
+      .poll(async () => Number(await other.sh("move", "cat /run/n")))
       .toBeGreaterThan(count);
     // It runs: what it went on from is no longer needed, anywhere.
     await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
@@ -146,7 +146,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
       "409 SnapshotNotRestorable",
     );
     expect(objects.reads).toEqual([key]);
-    expect(machinesOf(other)).toBe(0);
+    await runs(other, 0);
     const nobody = await post(other, "alien", "resume", { recordId: "rec_none" });
     expect(await refusal(nobody)).toBe("409 NotPaused");
     await one.delete("alien");
@@ -164,7 +164,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     expect(await refusal(await post(other, "torn", "resume", { recordId }))).toBe(
       "503 ResumeFailed",
     );
-    expect(machinesOf(other)).toBe(0);
+    await runs(other, 0);
     await resume(one, "torn");
     await one.delete("torn");
   });

@@ -44,12 +44,12 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     await host.steer({ revert: "slow" });
     const reverting = revert(snapshotId);
     await vi.waitFor(async () => {
       expect(await host.calls("POST", "revert")).toHaveLength(1);
-    }, 10_000);
+    }, 30_000);
     await host.beat({ vms: [] });
     await host.steer({});
     expect((await reverting).status).toBe(200);
@@ -57,7 +57,7 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     expect(await state()).toBe("running");
     await host.beat({ vms: [] });
     expect(await state()).toBe("gone");
@@ -69,7 +69,7 @@ describe("POST /sandboxes/:id/revert", () => {
     expect((await revert(snapshotId)).status).toBe(200);
     expect(await state()).toBe("running");
     expect(await host.states()).toEqual({ [id]: "running" });
-    expect(await ends(orgId)).toContain(true);
+    await vi.waitFor(async () => expect(await ends(orgId)).toContain(true), 30_000);
   });
 
   test("of a paused one is 429 at the cap, 402 without credit, and stays paused", async () => {

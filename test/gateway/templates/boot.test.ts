@@ -68,7 +68,7 @@ test("a template of a template begins with it, and has its sizes", async () => {
   const { key } = await newOrg("professional");
   const { templateId } = await readyTemplate(key, bodyOf({}, { memMb: 1024 }));
   const from = { template: templateId };
-  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 15_000);
+  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 30_000);
   expect(second).toMatchObject({ state: "ready", memMb: 1024 });
   const { calls } = await host.steer();
   const asked = calls.find(({ path }) => path === `/templates/${second.templateId}`);
@@ -99,7 +99,7 @@ test("a desktop's template makes desktops, by both routes; a sandbox's makes non
     400,
     "TemplateKindMismatch",
   ]);
-  const other = await vi.waitFor(() => readyTemplate(key), 15_000);
+  const other = await vi.waitFor(() => readyTemplate(key), 30_000);
   const refused = await desktop(other.templateId);
   expect([refused.status, (await refused.json<{ code: string }>()).code]).toEqual([
     400,
