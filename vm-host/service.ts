@@ -193,6 +193,7 @@ export class VmService {
       templates,
       store: this.#foundation.store,
       states: this.#acts.states,
+      volumes: this.#foundation.volumes,
       capacity: this.#capacity,
       log: this.#log,
       onDurable: onChange,

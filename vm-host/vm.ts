@@ -30,8 +30,8 @@ export class Vm {
   org: string | null = null;
   /** What is said of it once it is over. */
   ended: VmReport["ended"];
-  /** Its machine ended by itself. */
-  hasDied = false;
+  /** Its machine has ended, by itself or for another one in its place. */
+  isOver = false;
   /** Its processors stand still until the next request. */
   isParked = false;
   #metrics: VmMetrics | null = null;

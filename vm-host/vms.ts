@@ -8,6 +8,7 @@ import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 import type { Shelf } from "./shelf.ts";
 import { type Capacity, memoryClass } from "./sizes.ts";
 import { Vm } from "./vm.ts";
+import { PathTaken } from "./volumes/path.ts";
 import { VolumeBusy } from "./volumes/stock.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
@@ -89,7 +90,7 @@ export class Vms {
 
   get(id: string): Vm | undefined {
     const vm = this.#vms.get(id);
-    return vm?.hasDied ? undefined : vm;
+    return vm?.isOver ? undefined : vm;
   }
 
   reports(): VmReport[] {
@@ -106,7 +107,7 @@ export class Vms {
 
   /** Those that run, or can. */
   get all(): Vm[] {
-    return [...this.#vms.values()].filter(({ hasDied }) => !hasDied);
+    return [...this.#vms.values()].filter(({ isOver }) => !isOver);
   }
 
   /** Makes a machine for a sandbox. A repeat gets what the first got. */
@@ -154,7 +155,7 @@ export class Vms {
   }
 
   async #endNow(vm: Vm): Promise<void> {
-    if (!vm.hasDied) await this.#options.volumes.unmount(vm);
+    if (!vm.isOver) await this.#options.volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
     await this.#options.volumes.release(vm.id);
   }
@@ -252,20 +253,19 @@ export class Vms {
 
   /** Reported as it was until it is known what is left of it. */
   async #died(vm: Vm, words: string): Promise<void> {
-    const { id } = vm;
-    if (this.#vms.get(id) !== vm) return;
+    if (this.#vms.get(vm.id) !== vm) return;
     const { log, volumes, onChange } = this.#options;
     log.warn({ machine: vm.machine.name, words }, "a machine died");
-    vm.hasDied = true;
-    const isSaved = this.#asleep?.checkpointOf(id).recordId !== undefined;
-    if (isSaved) vm.endSockets("paused", PAUSED, "the machine died");
-    else vm.endSockets("gone", GONE, "the machine died");
-    const isPaused = await this.#asleep?.fell(id).catch(() => false);
+    vm.isOver = true;
+    const isSaved = this.#asleep?.checkpointOf(vm.id).recordId !== undefined;
+    const [state, code] = isSaved ? (["paused", PAUSED] as const) : (["gone", GONE] as const);
+    vm.endSockets(state, code, "the machine died");
+    const isPaused = await this.#asleep?.fell(vm.id).catch(() => false);
     // Ended meanwhile, or resumed.
-    if (this.#vms.get(id) !== vm) return;
-    if (isPaused) this.#vms.delete(id);
-    else vm.ended = "machine_died";
-    if (!isPaused) void volumes.release(id);
+    if (this.#vms.get(vm.id) !== vm) return;
+    vm.ended = "machine_died";
+    if (isPaused) this.#vms.delete(vm.id);
+    else void volumes.release(vm.id);
     onChange();
   }
 
@@ -280,6 +280,7 @@ export class Vms {
   unmade(id: string, error: unknown): Placed {
     this.#cancelled.delete(id);
     if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
+    if (error instanceof PathTaken) return refuse(409, "VolumePathTaken", error.message);
     this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
     return refuse(503, "NoCapacity", "The machine could not be made.");
   }

@@ -21,7 +21,7 @@ export async function afterResume(
 ): Promise<void> {
   const { kind, recordId, org, isCheckpointed } = kept.record;
   // It is paused, as it was: nobody had a use of what was in between.
-  if (vm.hasDied && kind === "paused") return;
+  if (vm.isOver && kind === "paused") return;
   const { id } = vm;
   if (isCheckpointed) await store.change(kept, { kind: "checkpoint", id });
   else if (kind === "copy" && org !== null) await store.bury({ org, recordId });
@@ -41,6 +41,17 @@ export async function afterRevert(
     store.get("checkpoint", id) ?? store.get("paused", id)?.record.isCheckpointed ?? false;
   if (hasOne) await keeper.copy(kept, { kind: "checkpoint", ...as });
   await store.remove("paused", id);
+}
+
+/** The machine that was to become a snapshot again is gone, and what came of the snapshot, too: it is that, paused. */
+export async function afterBrokenRevert(
+  { store, keeper }: { store: Store; keeper: RecordKeeper },
+  kept: Kept,
+  as: { id: string; self: SnapshotRecord["self"]; org: string },
+): Promise<void> {
+  const isCheckpointed = store.get("checkpoint", as.id) !== undefined;
+  await keeper.copy(kept, { kind: "paused", isCheckpointed, ...as });
+  await store.remove("checkpoint", as.id);
 }
 
 /**

@@ -182,6 +182,7 @@ export class VmStates implements Asleep {
     return this.#lanes.join(id, "park", async () => {
       const vm = this.#parts.vms.get(id);
       if (!vm) throw this.#absent(id);
+      await this.#parts.volumes.flush(vm);
       await vm.park();
       return { state: "running", parked: true };
     });

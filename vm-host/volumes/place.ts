@@ -10,7 +10,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
+import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { VolumeId } from "@svc/contract/vm/volume.ts";
 import * as z from "zod";
 import { run } from "../programs.ts";
@@ -83,11 +83,6 @@ export class VolumePlace {
 
   async save(note: VolumeNote): Promise<void> {
     await replace(join(this.folderOf(note.volumeId), NOTE), JSON.stringify(note));
-  }
-
-  /** What the store has of it, as far as this host has stored or read it. */
-  manifestOf(volumeId: string): Promise<VolumeManifest | null> {
-    return readJson(join(this.folderOf(volumeId), MANIFEST), VolumeManifest);
   }
 
   /** The file to store it from. */

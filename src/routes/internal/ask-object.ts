@@ -18,7 +18,8 @@ export const askObject: Handler = async (c) => {
     return c.json({ expiresInSeconds } satisfies ObjectUrls);
   }
   const bytes = sizeBytes;
-  const urls = bytes === undefined ? await toRead(c, key) : await toStore(c, { key, bytes, ifEtag });
+  const urls =
+    bytes === undefined ? await toRead(c, key) : await toStore(c, { key, bytes, ifEtag });
   return c.json({ expiresInSeconds, ...urls } satisfies ObjectUrls);
 };
 
@@ -30,7 +31,11 @@ async function toRead(c: AppContext, key: string): Promise<Partial<ObjectUrls>> 
   if (!found) throw new ApiError("ObjectNotFound", "There is no such object.");
   const contentType = "application/octet-stream";
   const claims = { act: "get", key, contentType, expiresAt: expiry() } as const;
-  return { get: await signedUrl(c.env, baseUrlOf(c), claims), sizeBytes: found.size, etag: found.etag };
+  return {
+    get: await signedUrl(c.env, baseUrlOf(c), claims),
+    sizeBytes: found.size,
+    etag: found.etag,
+  };
 }
 
 interface Wanted {
