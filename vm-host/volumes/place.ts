@@ -55,7 +55,7 @@ export class VolumePlace {
     await mkdir(all, { recursive: true, mode: 0o711 });
     const owner = await ownerOf(stateDir);
     await removeOrphans(all, owner.pidNamespace);
-    const folder = join(all, hashText(owner.inode));
+    const folder = join(all, hashText(owner.id));
     await mkdir(folder, { recursive: true, mode: 0o711 });
     await writeFile(join(folder, OWNER_FILE), JSON.stringify(owner), { mode: 0o600 });
     return new VolumePlace(folder);
