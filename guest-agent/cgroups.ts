@@ -32,6 +32,9 @@ export class Cgroups {
   readonly #commandTasks: number;
   /** Folders whose last process may still be there. */
   readonly #leftovers = new Set<string>();
+  /** One that is ready: to make it takes longer than to start what goes in. */
+  #spare: string | null = null;
+  #made = 0;
 
   private constructor(root: string, { tasksMax }: Reserve) {
     this.#agent = join(root, AGENT);
@@ -54,11 +57,9 @@ export class Cgroups {
   }
 
   /** A new group for a command. */
-  add(name: string): string {
-    for (const folder of this.#leftovers) this.#remove(folder);
-    const folder = join(this.#work, name);
-    mkdirSync(folder);
-    set(folder, "pids.max", this.#commandTasks);
+  add(): string {
+    const folder = this.#spare ?? this.#make();
+    this.#spare = null;
     return folder;
   }
 
@@ -75,7 +76,24 @@ export class Cgroups {
   /** Gives a group up: it goes when its last process has gone. */
   release(folder: string): void {
     this.#leftovers.add(folder);
-    this.#remove(folder);
+    // Whoever waits for the command is answered first.
+    setImmediate(() => this.#tidy());
+  }
+
+  #tidy(): void {
+    for (const folder of this.#leftovers) this.#remove(folder);
+    try {
+      this.#spare ??= this.#make();
+    } catch {
+      // Whoever needs one is told why.
+    }
+  }
+
+  #make(): string {
+    const folder = join(this.#work, `${process.pid}-${(this.#made += 1)}`);
+    mkdirSync(folder);
+    set(folder, "pids.max", this.#commandTasks);
+    return folder;
   }
 
   #remove(folder: string): void {

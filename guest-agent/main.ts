@@ -46,10 +46,10 @@ const [control, bulk] = share
         SocketPort.listen(config.sockets.control),
         SocketPort.listen(config.sockets.bulk),
       ])
-    : await Promise.all([DevicePort.open("svc0"), DevicePort.open("svc1")]);
+    : await Promise.all([DevicePort.open("svc0", "small"), DevicePort.open("svc1", "large")]);
 if (!control || !bulk) throw new Error("this machine has no ports svc0 and svc1");
 for (const port of [control, bulk]) {
   const link = agent.join(port, port === control);
-  void port.read((bytes) => link.receive(bytes));
+  port.read((bytes) => link.receive(bytes));
 }
 console.log("the agent is up");

@@ -15,6 +15,9 @@ const FIRST_COMMANDS = [
   { cmd: "python3", args: ["-c", "print(1)"] },
 ];
 
+/** So often a machine takes an identity before it is a template: compiled once is not yet compiled for what it sees. */
+const LIVES_BEFORE = 3;
+
 /** A running machine that nobody owns yet. */
 export interface Made {
   machine: Machine;
@@ -87,5 +90,10 @@ export async function settle(machine: Machine): Promise<LifeStart> {
   const guest = new Guest(machine);
   await guest.identify(newSelf({}, true), ANSWER_MS.boot);
   for (const { cmd, args } of FIRST_COMMANDS) await guest.exec({ cmd, args });
+  for (let life = 0; life < LIVES_BEFORE; life += 1) {
+    guest.begin();
+    await guest.identify(newSelf({}, true), ANSWER_MS.boot, true);
+    await guest.exec({ cmd: "/bin/true" });
+  }
   return guest.nextLife;
 }

@@ -60,7 +60,7 @@ export class Commands {
   }
 
   /** Starts a command. Never rejects for what the command is: that is how it ends. */
-  async run(command: Command, stdin: What["stdin"], id = newId("proc")): Promise<Running> {
+  async run(command: Command, stdin: What["stdin"]): Promise<Running> {
     const cwd = this.#folderOf(command);
     const { user: name } = this.#defaults();
     const user = name === undefined ? null : await userOf(name);
@@ -74,7 +74,7 @@ export class Commands {
     try {
       // The child looks the program up: what is found costs nothing here.
       const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin };
-      const process = await Process.start(this.#host, id, what);
+      const process = await Process.start(this.#host, what);
       this.#running.add(process);
       void process.ended.finally(() => this.#running.delete(process));
       return { pid: process.pid, log: process.log, ended: process.ended, process };
@@ -88,7 +88,7 @@ export class Commands {
   async start(command: Command, tag: string | undefined): Promise<Handle> {
     this.#makeRoom();
     const id = newId("proc");
-    const running = await this.run(command, "pipe", id);
+    const running = await this.run(command, "pipe");
     const { cmd, args = [] } = command;
     const info = {
       id,

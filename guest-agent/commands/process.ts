@@ -53,8 +53,8 @@ export class Process {
   }
 
   /** Starts a command in a cgroup of its own. Rejects with a `StartError`. */
-  static async start(host: ProcessHost, id: string, what: What): Promise<Process> {
-    const cgroup = host.cgroups?.add(id) ?? null;
+  static async start(host: ProcessHost, what: What): Promise<Process> {
+    const cgroup = host.cgroups?.add() ?? null;
     const terminal = typeof what.stdin === "object" ? what.stdin : null;
     try {
       const started = await host.launcher.launch({ ...what, cgroup });
@@ -86,24 +86,25 @@ export class Process {
 
   async #end(ended: Promise<Ended>, readers: PipeReader[]): Promise<Exit> {
     const how = await ended;
-    const sawOom = this.#cgroup !== null && (this.#host.cgroups?.sawOom(this.#cgroup) ?? false);
     await Promise.all(readers.map((reader) => reader.finish()));
     this.#isOver = true;
     this.#stdin?.close();
     this.log.close();
+    const exit = exitOf(how, this.#isTimedOut, () => this.#sawOom());
     if (this.#cgroup !== null) this.#host.cgroups?.release(this.#cgroup);
-    return exitOf(how, { isTimedOut: this.#isTimedOut, sawOom });
+    return exit;
+  }
+
+  #sawOom(): boolean {
+    return this.#cgroup !== null && (this.#host.cgroups?.sawOom(this.#cgroup) ?? false);
   }
 }
 
 /** The codes of decisions: 124 past its time, 137 killed for memory, 128 + n by signal n. */
-export function exitOf(
-  { code, signal }: Ended,
-  { isTimedOut, sawOom }: { isTimedOut: boolean; sawOom: boolean },
-): Exit {
+export function exitOf({ code, signal }: Ended, isTimedOut: boolean, sawOom: () => boolean): Exit {
   if (isTimedOut) return { exitCode: EXIT_CODES.timedOut, timedOut: true };
   const exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
-  const byMemory = sawOom && exitCode === EXIT_CODES.outOfMemory;
+  const byMemory = exitCode === EXIT_CODES.outOfMemory && sawOom();
   return { exitCode, ...(signal && { signal }), ...(byMemory && { oom: true as const }) };
 }
 

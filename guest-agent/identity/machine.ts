@@ -53,7 +53,7 @@ async function nameMachine(
 }
 
 /** Writes a file in one step: nobody sees half of it. */
-export function replace(path: string, text: string, mode = 0o644): void {
+export function replace(path: string, text: string | Buffer, mode = 0o644): void {
   const draft = `${path}.svc-new`;
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(draft, text, { mode });

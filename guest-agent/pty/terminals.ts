@@ -35,7 +35,7 @@ export class Terminals {
     const fd = openSync("/dev/ptmx", constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK);
     const socket = new ReadStream(fd);
     const terminal = { fd, socket, ...size };
-    const running = await this.#commands.run({ ...command, env }, terminal, id);
+    const running = await this.#commands.run({ ...command, env }, terminal);
     const { cmd, args = [] } = command;
     const startedAt = new Date().toISOString();
     const info = { id, pid: running.pid, ...size, cmd, args, startedAt };

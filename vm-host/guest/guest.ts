@@ -20,6 +20,8 @@ const VOLUME_MS = 10_000;
 const SILENCE_MS = 10_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
+/** So far off it must not be for anybody: waited for. */
+const CLOCK_LIMIT_MS = 300;
 const CLOCK_TRIES = 4;
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
@@ -28,7 +30,7 @@ export class Guest {
   /** Small things, answered first. */
   readonly #control: GuestPort;
   readonly #machine: Machine;
-  /** Customers, files, connections. Begins with the machine's identity, by a word that only then is known. */
+  /** Customers, files, connections. Begins with its first use, by a word that is known with the machine's identity. */
   #bulk: GuestPort | null = null;
   #self: Self | null = null;
   #generation: number;
@@ -53,9 +55,13 @@ export class Guest {
     if (done === LATE) throw new Error("the agent does not answer");
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
-    if (this.#bulk) this.#bulk.useWord(this.#word);
-    else this.#bulk = new GuestPort(this.#machine.openStream("bulk"), this.#word);
+    this.#bulk?.useWord(this.#word);
     return done;
+  }
+
+  /** Begins one more life of a machine that runs on: it does what it will do when it is cloned. */
+  begin(): void {
+    this.#control.begin();
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
@@ -63,13 +69,20 @@ export class Guest {
     if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
     const nowMs = Date.now();
     const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
-    let lateMs = Date.now() - nowMs - done.tookMs;
-    for (let tries = 1; lateMs >= CLOCK_SLACK_MS && tries < CLOCK_TRIES; tries += 1) {
+    const lateMs = Date.now() - nowMs - done.tookMs;
+    const setting = this.#correctClock(lateMs);
+    if (lateMs >= CLOCK_LIMIT_MS) await setting;
+    else setting.catch(() => null);
+    return done;
+  }
+
+  /** What is asked meanwhile comes behind the first correction. */
+  async #correctClock(lateMs: number): Promise<void> {
+    for (let late = lateMs, tries = 1; late >= CLOCK_SLACK_MS && tries < CLOCK_TRIES; tries += 1) {
       const toldAt = Date.now();
       await this.setClock();
-      lateMs = Date.now() - toldAt;
+      late = Date.now() - toldAt;
     }
-    return done;
   }
 
   /** Who it was told to be. */
@@ -178,8 +191,8 @@ export class Guest {
   }
 
   get #large(): GuestPort {
-    if (!this.#bulk) throw new Error("the machine has no identity yet");
-    return this.#bulk;
+    if (!this.#self) throw new Error("the machine has no identity yet");
+    return (this.#bulk ??= new GuestPort(this.#machine.openStream("bulk"), this.#word));
   }
 }
 

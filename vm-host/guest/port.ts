@@ -37,6 +37,11 @@ export class GuestPort {
     return this.#client;
   }
 
+  /** Begins the next life by its word. */
+  begin(): void {
+    this.#link.sync();
+  }
+
   useWord(word: Uint8Array): void {
     this.#link.useWord(word);
   }

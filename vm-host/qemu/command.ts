@@ -17,7 +17,9 @@ const CODE_MB = 64;
 const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
 const CALM = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
 const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
-const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1";
+const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1 psi=0 lsm=yama";
+/** An emulated processor runs nothing ahead of its turn: what guards against that only takes time. */
+const EMULATED = " mitigations=off";
 
 /** The names of a machine's sockets and files in its folder. */
 export const FILES = {
@@ -72,7 +74,7 @@ export function commandOf(options: CommandOptions): string[] {
     memoryOf(spec.memMb, memory),
     // A clone is past its boot: QEMU would keep kernel and archive in its memory for nothing. A whole stream has a place
     // of theirs among what it loads.
-    isIncoming && memory ? [] : kernelOf(spec),
+    isIncoming && memory ? [] : kernelOf(spec, accelerator),
     diskOf(options.disk),
     network(),
     ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"],
@@ -90,8 +92,9 @@ export function commandOf(options: CommandOptions): string[] {
   ].flat();
 }
 
-function kernelOf({ image, layer }: MachineSpec): string[] {
-  return ["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", KERNEL_LINE];
+function kernelOf({ image, layer }: MachineSpec, accelerator: string): string[] {
+  const line = accelerator === "tcg" ? KERNEL_LINE + EMULATED : KERNEL_LINE;
+  return ["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", line];
 }
 
 /** By one name wherever it comes from: what one machine saved whole another one loads. */

@@ -192,6 +192,8 @@ export class QemuMachine implements Machine {
 
   /** Reads the state of all devices from descriptor 3; the memory is in place already. */
   async load(): Promise<void> {
+    // It is where it was on its network: nobody is to be told.
+    await this.#qmp.execute("migrate-set-parameters", { "announce-rounds": 0 });
     await this.#qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
     const until = Date.now() + LOAD_MS;
     for (;;) {
