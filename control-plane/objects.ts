@@ -77,3 +77,12 @@ function inUpload<T>(objects: R2Bucket, act: () => Promise<T>): Promise<T> {
     }),
   );
 }
+
+/** Deletes all objects whose keys begin like this. */
+export async function deleteObjects(objects: R2Bucket, prefix: string): Promise<void> {
+  for (;;) {
+    const { objects: some, truncated } = await ask(objects, () => objects.list({ prefix }));
+    if (some.length > 0) await ask(objects, () => objects.delete(some.map(({ key }) => key)));
+    if (!truncated) return;
+  }
+}

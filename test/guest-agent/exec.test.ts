@@ -96,6 +96,13 @@ describe("what a command gets", () => {
     expect((await run("echo $GREETING", { env: { GREETING: "mine" } })).stdout).toBe("mine\n");
   });
 
+  test("whatever its keys are called, also as objects of JavaScript call their own", async () => {
+    const names = ["__proto__", "constructor", "prototype", "toString"];
+    const env: unknown = JSON.parse(`{${names.map((name) => `"${name}":"${name}!"`).join(",")}}`);
+    const { stdout } = await run(`echo ${names.map((name) => `$${name}`).join(" ")}`, { env });
+    expect(stdout).toBe(`${names.map((name) => `${name}!`).join(" ")}\n`);
+  });
+
   test("its folder, absolute or from the home folder", async () => {
     await mkdir(join(rig.home, "sub"), { recursive: true });
     expect((await run("pwd", { cwd: join(rig.home, "sub") })).stdout).toBe(`${rig.home}/sub\n`);

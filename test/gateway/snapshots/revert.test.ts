@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
 import { call, json } from "../../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { newSandbox } from "../../support/worker-vm-host.ts";
+import { anotherVmHost, newSandbox } from "../../support/worker-vm-host.ts";
 
 /** What a host's object takes for placed there. */
 const placedOn = (hostId: string): Promise<string[]> =>
@@ -131,5 +131,25 @@ describe("POST /sandboxes/:id/revert", () => {
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ code });
     expect(await state()).toBe("running");
+  });
+});
+
+describe("a machine that has moved to another host", () => {
+  test("reverts to a snapshot that stayed once that is in the object store, and not before", async () => {
+    const { host, id, taken, post, revert } = await snapshotting();
+    const { snapshotId } = await taken();
+    await host.steer({ store: "yes" });
+    await post(`/sandboxes/${id}/pause`);
+    const capabilities = ["snapshots"];
+    const other = await anotherVmHost({ capabilities });
+    await host.steer({ resume: "full" });
+    expect((await post(`/sandboxes/${id}/resume`)).status).toBe(200);
+    const early = await revert(snapshotId);
+    expect([early.status, await early.json()]).toMatchObject([503, { code: "NoCapacity" }]);
+    expect(await other.calls("POST", "revert")).toEqual([]);
+    await host.beat({ capabilities, durableSnapshots: [snapshotId] });
+    await revert(snapshotId);
+    const [{ body } = { body: null }] = await other.calls("POST", "revert");
+    expect(body).toEqual({ snapshotId });
   });
 });
