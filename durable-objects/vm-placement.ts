@@ -201,6 +201,8 @@ function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
   }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
+  const taken = saying("VolumePathTaken");
+  if (taken) return refusal("ValidationError", `volumes: ${taken.error}`, { field: "volumes" });
   const foreign = saying("SnapshotNotRestorable");
   if (foreign) return notRestorable(foreign.error);
   const unknown = saying("UnknownSnapshot");

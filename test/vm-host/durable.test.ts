@@ -1,28 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirOf } from "../../vm-host/config.ts";
+import { otherCache } from "../support/vm-cache.ts";
 import { bodyOf, fork, pause, post, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
 const MACHINE_MS = 240_000;
 const ORG = "snapshot/org_test";
-
-/** A cache of its own: the images of this machine, and no template. */
-function otherCache(): string {
-  const folder = mkdtempSync(join(tmpdir(), "vmcache-"));
-  const cache = cacheDirOf(process.env);
-  for (const part of ["images", "layers", "accelerator.json"])
-    symlinkSync(join(cache, part), join(folder, part));
-  mkdirSync(join(folder, "templates"));
-  // Machines' users pass through.
-  chmodSync(folder, 0o755);
-  return folder;
-}
 
 const resumeFrom = async (rig: Rig, id: string, recordId = "") =>
   VmResumed.parse(await bodyOf(await post(rig, id, "resume", { recordId }), 200));

@@ -135,6 +135,22 @@ describe("checkpointEveryMs", () => {
     expect(await host.states()).toEqual({ [id]: "running" });
   });
 
+  test("lets it go on after its machine died by itself, its host alive: paused as of then, its place free", async () => {
+    const { host, id, key, orgId, post, stub } = await checkpointed("yes");
+    const recordId = (await host.steer()).records[id] ?? "";
+    await host.steer({ asleep: { [id]: recordId } });
+    const { seq } = await host.heartbeat();
+    const told = vmOf(id, { state: "paused", recordId, durable: true });
+    expect((await host.beat({ seq: seq + 9, vms: [told] })).end).toEqual([]);
+    expect(await listed(key)).toEqual(["paused"]);
+    expect(await storedSandbox(id)).toMatchObject({ record: { id: recordId, isDurable: true } });
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    expect((await post("exec", { cmd: "true" })).status).toBe(409);
+    expect((await post("resume")).status).toBe(200);
+    expect(await host.states()).toEqual({ [id]: "running" });
+    expect(await stub.read()).toMatchObject({ state: "running" });
+  });
+
   test("in the object store lets it go on elsewhere when its host stays away", async () => {
     const { host, id, key, post, stub } = await checkpointed("yes");
     const { bootId, records } = await host.steer();

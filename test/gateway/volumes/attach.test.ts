@@ -186,14 +186,14 @@ describe("a volume is free again", () => {
     expect(await host.held()).toHaveLength(1);
   });
 
-  test.each(["full", "small", "lacking", "busy", "fault", "drop", "odd"])(
+  test.each(["full", "small", "lacking", "busy", "taken", "fault", "drop", "odd"])(
     "when the create fails: the host is %s",
     async (put) => {
       const host = await newVmHost(MOUNTS);
       await host.steer({ put });
       const { key } = await newOrg("professional");
       const { volumeId } = await newVolume(key);
-      expect((await createWith(key, [volumeId])).status).toBeGreaterThanOrEqual(409);
+      expect((await createWith(key, [volumeId])).status).toBeGreaterThanOrEqual(400);
       await freed(volumeId);
       await host.steer({});
       await idOf(await createWith(key, [volumeId]));
@@ -227,6 +227,17 @@ test("a volume whose newest state lies with another host is 503, retryable, with
   const able = await anotherVmHost(MOUNTS);
   await idOf(await createWith(key, [volumeId]));
   expect(await able.held()).toHaveLength(1);
+});
+
+test("a volume where the machine has a file is 400, for no other try helps", async () => {
+  const host = await newVmHost(MOUNTS);
+  await host.steer({ put: "taken" });
+  const { key } = await newOrg("professional");
+  const { volumeId } = await newVolume(key);
+  const response = await createWith(key, [volumeId]);
+  expect(response.status).toBe(400);
+  const error = expect.stringContaining("/data is no folder");
+  expect(await response.json()).toMatchObject({ code: "ValidationError", field: "volumes", error });
 });
 
 test("a host that is away for good may be gone without, one that is there may not", async () => {
