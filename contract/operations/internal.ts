@@ -14,7 +14,7 @@ export const INTERNAL = {
     bodyBytes: LIMITS.hostBodyBytes,
     request: AnyHeartbeat,
     success: { status: 200, body: HeartbeatReply },
-    errors: ["InvalidJson", "ValidationError"],
+    errors: ["InvalidJson", "ValidationError", "ObjectUnavailable"],
   },
   recording: {
     method: "POST",

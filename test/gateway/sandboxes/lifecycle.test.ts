@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
 import { age, storedSandbox } from "../../support/worker-age.ts";
 import { ends, running } from "../../support/worker-asleep.ts";
 import { call } from "../../support/worker-gateway.ts";
@@ -96,7 +97,11 @@ describe("checkpointEveryMs", () => {
     const { host, id, key } = await checkpointed("no");
     expect(await host.calls("POST", "checkpoint")).toHaveLength(1);
     const { records } = await host.steer();
-    expect((await storedSandbox(id)).record).toEqual({ id: records[id], isDurable: false });
+    expect((await storedSandbox(id)).record).toEqual({
+      id: records[id],
+      isDurable: false,
+      platform: FAKE_HOST_PLATFORM,
+    });
     expect(await listed(key)).toEqual(["running"]);
     await age(id, 61_000);
     await vi.waitFor(async () => {
