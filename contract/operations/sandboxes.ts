@@ -48,6 +48,8 @@ export const SANDBOXES = {
       "FeatureRequiresPlan",
       "InsufficientCredit",
       "NotFound",
+      "TemplateKindMismatch",
+      "TemplateNotReady",
       "SnapshotNotReady",
       "SnapshotNotRestorable",
       "ControlPlaneUnavailable",
