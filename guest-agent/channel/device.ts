@@ -75,7 +75,7 @@ export class DevicePort implements Transport {
       read(this.#file.fd, piece, 0, READ_BYTES, null, (error, count) => {
         if (error || count === 0) setTimeout(next, REOPEN_MS);
         else {
-          onBytes(Uint8Array.prototype.slice.call(piece, 0, count));
+          onBytes(new Uint8Array(piece.subarray(0, count)));
           next();
         }
       });
