@@ -26,7 +26,10 @@ export function isDeployed(): boolean {
 
 /** The gateway that BASE_URL names, or one started here as `npm start` does. */
 export async function openTarget(): Promise<Target> {
-  if (!isDeployed()) return startHere();
+  return isDeployed() ? deployedTarget() : startHere();
+}
+
+export function deployedTarget(): Target {
   const { BASE_URL = "", SVC_API_KEY: key, SVC_ADMIN_TOKEN: adminToken } = process.env;
   if (!key || !adminToken) throw new Error("BASE_URL needs SVC_API_KEY and SVC_ADMIN_TOKEN.");
   // It may have no way out to the web.
@@ -86,7 +89,7 @@ function readyUrl({ stdout, stderr }: ChildProcess): Promise<URL> {
 }
 
 // A start from a shell knows neither the test runner nor the npm that runs it.
-function cleanEnv(): NodeJS.ProcessEnv {
+export function cleanEnv(): NodeJS.ProcessEnv {
   const own = /^(npm_|VITEST|NODE_ENV$|SVC_(?!CHROMIUM)|BASE_URL$|TEST$|MODE$|DEV$|PROD$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
 }
