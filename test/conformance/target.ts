@@ -20,8 +20,8 @@ export interface Target {
 
 /** Whether the environment names a gateway that runs already. */
 export function isDeployed(): boolean {
-  // Vite sets a BASE_URL of its own, which is no URL.
-  return /^https?:/.test(process.env.BASE_URL ?? "");
+  // What BASE_URL was: here it is one of Vite's (vitest.config.ts).
+  return /^https?:/.test(process.env.SVC_CONFORMANCE_URL ?? "");
 }
 
 /** The gateway that BASE_URL names, or one started here as `npm start` does. */
@@ -30,11 +30,15 @@ export async function openTarget(): Promise<Target> {
 }
 
 export function deployedTarget(): Target {
-  const { BASE_URL = "", SVC_API_KEY: key, SVC_ADMIN_TOKEN: adminToken } = process.env;
+  const {
+    SVC_CONFORMANCE_URL: base = "",
+    SVC_API_KEY: key,
+    SVC_ADMIN_TOKEN: adminToken,
+  } = process.env;
   if (!key || !adminToken) throw new Error("BASE_URL needs SVC_API_KEY and SVC_ADMIN_TOKEN.");
   // It may have no way out to the web.
   const site = "data:text/html,<title>Conformance</title>";
-  return { base: new URL(BASE_URL), key, adminToken, site, close: async () => undefined };
+  return { base: new URL(base), key, adminToken, site, close: async () => undefined };
 }
 
 async function startHere(): Promise<Target> {

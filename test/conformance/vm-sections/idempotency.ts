@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SURFACES, type Surface, type VmOrg, type VmService } from "../vm-caller.ts";
 
-const create = (org: VmOrg, surface: Surface, key: string, body: unknown = { cpu: 1 }) =>
+const create = (org: VmOrg, surface: Surface, key: string, body: unknown = { cpu: 2 }) =>
   org.post(surface, body, { "idempotency-key": key });
 
 /** Document 2: Idempotency. */
@@ -9,12 +9,12 @@ export function idempotency(service: VmService): void {
   describe.each(service.surfaces)("an Idempotency-Key on POST %s", (surface) => {
     test("replays the first answer to the byte, in whatever order of its fields, and after a DELETE", async () => {
       const org = await service.newOrg();
-      const first = await create(org, surface, "a", '{"cpu":1,"memMb":512}');
+      const first = await create(org, surface, "a", '{"cpu":2,"memMb":2048}');
       await using machine = org.made(surface, first);
       expect(first.headers.get("idempotent-replayed")).toBe(null);
-      const again = await create(org, surface, "a", '{ "memMb": 512, "cpu": 1 }');
+      const again = await create(org, surface, "a", '{ "memMb": 2048, "cpu": 2 }');
       await org.delete(machine.path);
-      const later = await create(org, surface, "a", { cpu: 1, memMb: 512 });
+      const later = await create(org, surface, "a", { cpu: 2, memMb: 2048 });
       for (const answer of [again, later]) {
         expect([answer.status, answer.text]).toEqual([201, first.text]);
         expect(answer.headers.get("idempotent-replayed")).toBe("true");
@@ -38,7 +38,7 @@ export function idempotency(service: VmService): void {
       await using machine = org.made(surface, await create(org, surface, "c"));
       expect(machine.id).not.toBe("");
       const other = SURFACES.find((one) => one !== surface) ?? surface;
-      const answers = [await create(org, surface, "c", { cpu: 2 }), await create(org, other, "c")];
+      const answers = [await create(org, surface, "c", { cpu: 1 }), await create(org, other, "c")];
       for (const { status, json } of answers)
         expect([status, json]).toMatchObject([409, { code: "IdempotencyKeyReused" }]);
     });
