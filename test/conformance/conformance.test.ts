@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/needs.ts";
 import { serviceOf } from "./caller.ts";
-import { coverageTable, missingStatuses, strangeStatuses } from "./coverage.ts";
+import { BROWSER_TABLES, browserDecided } from "./browser-tables.ts";
+import { coverageTable, missingRows, strangeRows } from "./coverage.ts";
 import { SECTIONS } from "./sections/index.ts";
 import { isDeployed, openTarget } from "./target.ts";
 
@@ -12,7 +13,7 @@ const reason = missing ? `: ${missing}` : "";
 describe.skipIf(missing)(`document 1${reason}`, { timeout: 60_000 }, async () => {
   const service = missing ? null : await serviceOf(await openTarget());
   afterAll(async () => {
-    console.log(coverageTable());
+    console.log(coverageTable("document 1", BROWSER_TABLES));
     await service?.close();
   });
 
@@ -21,7 +22,7 @@ describe.skipIf(missing)(`document 1${reason}`, { timeout: 60_000 }, async () =>
   });
 
   test("every status of the document that a black box can provoke was seen, and no other", () => {
-    expect(missingStatuses()).toEqual([]);
-    expect(strangeStatuses()).toEqual([]);
+    expect(missingRows(BROWSER_TABLES)).toEqual([]);
+    expect(strangeRows(BROWSER_TABLES, browserDecided)).toEqual([]);
   });
 });

@@ -18,6 +18,11 @@ describe("the table of rules", () => {
     expect(rows.filter((row) => !ROW.test(row))).toEqual([]);
   });
 
+  test("names tests, not code", () => {
+    const names = rows.map((row) => ROW.exec(row)?.[3] ?? "");
+    expect(names.filter((name) => /^(describe|test)\b.*\($|^\W*$/.test(name))).toEqual([]);
+  });
+
   test("names tests that exist", async () => {
     const named = rows.map((row) => ROW.exec(row) ?? []);
     const lost = await Promise.all(

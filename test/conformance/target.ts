@@ -20,18 +20,25 @@ export interface Target {
 
 /** Whether the environment names a gateway that runs already. */
 export function isDeployed(): boolean {
-  // Vite sets a BASE_URL of its own, which is no URL.
-  return /^https?:/.test(process.env.BASE_URL ?? "");
+  // What BASE_URL was: here it is one of Vite's (vitest.config.ts).
+  return /^https?:/.test(process.env.SVC_CONFORMANCE_URL ?? "");
 }
 
 /** The gateway that BASE_URL names, or one started here as `npm start` does. */
 export async function openTarget(): Promise<Target> {
-  if (!isDeployed()) return startHere();
-  const { BASE_URL = "", SVC_API_KEY: key, SVC_ADMIN_TOKEN: adminToken } = process.env;
+  return isDeployed() ? deployedTarget() : startHere();
+}
+
+export function deployedTarget(): Target {
+  const {
+    SVC_CONFORMANCE_URL: base = "",
+    SVC_API_KEY: key,
+    SVC_ADMIN_TOKEN: adminToken,
+  } = process.env;
   if (!key || !adminToken) throw new Error("BASE_URL needs SVC_API_KEY and SVC_ADMIN_TOKEN.");
   // It may have no way out to the web.
   const site = "data:text/html,<title>Conformance</title>";
-  return { base: new URL(BASE_URL), key, adminToken, site, close: async () => undefined };
+  return { base: new URL(base), key, adminToken, site, close: async () => undefined };
 }
 
 async function startHere(): Promise<Target> {
@@ -86,7 +93,7 @@ function readyUrl({ stdout, stderr }: ChildProcess): Promise<URL> {
 }
 
 // A start from a shell knows neither the test runner nor the npm that runs it.
-function cleanEnv(): NodeJS.ProcessEnv {
+export function cleanEnv(): NodeJS.ProcessEnv {
   const own = /^(npm_|VITEST|NODE_ENV$|SVC_(?!CHROMIUM)|BASE_URL$|TEST$|MODE$|DEV$|PROD$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name)));
 }

@@ -59,18 +59,24 @@ describe("a part of the gateway that fails:", () => {
     expect(await response.json()).toMatchObject({ code: "ObjectUnavailable", retryable: true });
   });
 
-  test("an org object that is wedged: the create is 503, and no host is asked", async () => {
-    const host = await newVmHost();
-    const { key, orgId } = await newOrg();
-    const object = env.ORGS.getByName(orgId);
-    await runInDurableObject(object, (instance) => {
-      Object.assign(instance, { reserveSandbox: () => Promise.reject(new Error("wedged")) });
-    });
-    const response = await call("/sandboxes", { method: "POST", bearer: key });
-    expect(response.status).toBe(503);
-    expect(await response.json()).toMatchObject({ code: "AdmissionUnavailable", retryable: true });
-    expect(await host.calls("PUT")).toEqual([]);
-  });
+  test.each(["/sandboxes", "/desktops"])(
+    "an org object that is wedged: POST %s is 503, and no host is asked",
+    async (path) => {
+      const host = await newVmHost({ capabilities: ["desktop"] });
+      const { key, orgId } = await newOrg("professional");
+      const object = env.ORGS.getByName(orgId);
+      await runInDurableObject(object, (instance) => {
+        Object.assign(instance, { reserveSandbox: () => Promise.reject(new Error("wedged")) });
+      });
+      const response = await call(path, { method: "POST", bearer: key });
+      expect(response.status).toBe(503);
+      expect(await response.json()).toMatchObject({
+        code: "AdmissionUnavailable",
+        retryable: true,
+      });
+      expect(await host.calls("PUT")).toEqual([]);
+    },
+  );
 
   test("an org object that dies before the create is confirmed: 503, and the machine is given back", async () => {
     const host = await newVmHost();

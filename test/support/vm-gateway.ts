@@ -1,5 +1,5 @@
-import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
+import { beat } from "./fake-vm-beat.ts";
 import { FakeVmHost } from "./fake-vm-host.ts";
 import { testGateway, type TestGateway } from "./gateway.ts";
 
@@ -81,32 +81,3 @@ export class VmGateway {
 
 const open = (place: { port: number; stateDir?: string }): Promise<TestGateway> =>
   testGateway({ SVC_PREVIEW_DOMAIN: PREVIEW_DOMAIN }, place);
-
-async function beat(gateway: TestGateway, host: FakeVmHost, url: string): Promise<void> {
-  host.seq += 1;
-  const body: VmHeartbeat = {
-    type: "vm",
-    bootId: host.bootId,
-    seq: host.seq,
-    url,
-    versions: { qemu: "7.2.22" },
-    capabilities: host.capabilities,
-    isolation: "uid",
-    egress: "filtered",
-    weaknesses: [],
-    egressAllow: [],
-    warm: 1,
-    free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
-    images: [{ name: "base", state: "ready" }],
-    vms: [...reports(host.vms, "running"), ...reports(host.states.paused.keys(), "paused")],
-  };
-  const response = await fetch(new URL("/internal/hosts/vm-1/heartbeat", gateway.url), {
-    method: "POST",
-    headers: { authorization: `Bearer ${gateway.hostToken}` },
-    body: JSON.stringify(VmHeartbeat.parse(body)),
-  });
-  if (response.status !== 200) throw new Error(`the heartbeat was answered ${response.status}`);
-}
-
-const reports = (ids: Iterable<string>, state: VmReport["state"]): VmReport[] =>
-  [...ids].map((id) => ({ id, state, lastActivityAt: 0 }));

@@ -6,7 +6,7 @@ import { runScheduled } from "../../../src/scheduled.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
 import { newVolume } from "../../support/worker-volumes.ts";
 
-const { key } = await newOrg();
+const { key } = await newOrg("professional");
 
 describe("POST /volumes", () => {
   test("an empty body, and none, is a volume with defaults and nothing else", async () => {
@@ -119,6 +119,7 @@ describe("where the volumes store is unconfigured every volumes route is 501, fo
     ["GET", `/volumes/${volumeId}`, undefined],
     ["DELETE", `/volumes/${volumeId}`, undefined],
     ["POST", "/sandboxes", { volumes: [{ volumeId, path: "/data" }] }],
+    ["POST", "/desktops", { volumes: [{ volumeId, path: "/data" }] }],
   ])("%s %s", async (method, path, body) => {
     const bare = { ...env, OBJECTS: undefined };
     const init = body ? json(body, method) : { method };
