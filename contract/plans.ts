@@ -23,6 +23,9 @@ export interface Plan {
   sessionMinutes: number;
   vmIdleMaxMs: number;
   profiles: number;
+  /** Kept at once; those that failed hold nothing, and do not count. */
+  snapshots: number;
+  templates: number;
   features: readonly Feature[];
 }
 
@@ -39,6 +42,8 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 60,
     vmIdleMaxMs: 2 * HOUR_MS,
     profiles: 3,
+    snapshots: 50,
+    templates: 10,
     features: FREE,
   },
   starter: {
@@ -47,6 +52,8 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 300,
     vmIdleMaxMs: 8 * HOUR_MS,
     profiles: 25,
+    snapshots: 250,
+    templates: 50,
     features: STARTER,
   },
   professional: {
@@ -55,11 +62,17 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 1440,
     vmIdleMaxMs: 24 * HOUR_MS,
     profiles: 250,
+    snapshots: 2_500,
+    templates: 500,
     features: PROFESSIONAL,
   },
 };
 
 const count = z.int().nonnegative();
+const on = z.boolean().exactOptional();
+const switches = Object.fromEntries(FEATURES.map((name) => [name, on]));
+// No record: that would take a feature called `__proto__`.
+const Switches = z.strictObject(switches as Record<Feature, typeof on>);
 
 /** Single values of its plan that one org has otherwise: for tests and special customers. */
 export const PlanOverrides = z.strictObject({
@@ -68,7 +81,9 @@ export const PlanOverrides = z.strictObject({
   sessionMinutes: z.number().positive().exactOptional(),
   vmIdleMaxMs: z.int().min(1000).exactOptional(),
   profiles: count.exactOptional(),
-  features: z.partialRecord(z.enum(FEATURES), z.boolean()).exactOptional(),
+  snapshots: count.exactOptional(),
+  templates: count.exactOptional(),
+  features: Switches.exactOptional(),
 });
 export type PlanOverrides = z.infer<typeof PlanOverrides>;
 

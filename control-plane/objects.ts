@@ -19,6 +19,22 @@ export function objectKey(object: ObjectName): string {
   }
 }
 
+/** Stores an object. Throws ObjectChanged when what lies there is not what its condition says. */
+export async function storeWhole(
+  objects: R2Bucket,
+  { key, ifEtag }: { key: string; ifEtag?: string | null },
+  body: ReadableStream,
+): Promise<R2Object> {
+  const onlyIf = ifEtag === undefined ? {} : { onlyIf: conditionOf(ifEtag) };
+  const stored = await ask(objects, () => objects.put(key, body, onlyIf));
+  if (stored) return stored;
+  throw new ApiError("ObjectChanged", "Another one was stored there before.");
+}
+
+/** As headers say it: only those know of "any". */
+const conditionOf = (etag: string | null): Headers =>
+  new Headers(etag === null ? { "if-none-match": "*" } : { "if-match": `"${etag}"` });
+
 /** A part of a larger object: its number from 1, and what its PUT answered. */
 export interface StoredPart {
   partNumber: number;
@@ -60,4 +76,13 @@ function inUpload<T>(objects: R2Bucket, act: () => Promise<T>): Promise<T> {
       throw new ApiError("UploadVoid", "The upload is over, or lacks a part. Begin a new one.");
     }),
   );
+}
+
+/** Deletes all objects whose keys begin like this. */
+export async function deleteObjects(objects: R2Bucket, prefix: string): Promise<void> {
+  for (;;) {
+    const { objects: some, truncated } = await ask(objects, () => objects.list({ prefix }));
+    if (some.length > 0) await ask(objects, () => objects.delete(some.map(({ key }) => key)));
+    if (!truncated) return;
+  }
 }

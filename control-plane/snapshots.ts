@@ -79,23 +79,29 @@ const toSnapshot = (row: Row): Snapshot => ({
   children: row.children,
 });
 
-/** Notes a snapshot that is about to be taken. */
-export async function beginSnapshot(db: D1Database, one: NewSnapshot): Promise<void> {
+/** Notes a snapshot that is about to be taken; false when its org has `cap` of them already. */
+export async function beginSnapshot(
+  db: D1Database,
+  one: NewSnapshot,
+  cap: number,
+): Promise<boolean> {
   const { id, org, name, kind, sandboxId, parentId, forkOf, template } = one;
   const { cpu, memMb, diskGb, metadata, createdAt, hostId } = one;
   const labels = JSON.stringify(metadata);
   const sql = `INSERT INTO snapshots (id, org_id, name, kind, state, sandbox_id, parent_id, line_id, template,
     cpu, mem_mb, disk_gb, metadata, created_at, host_id)
-    VALUES (?1, ?2, ?3, ?4, 'creating', ?5, ?6,
-    COALESCE((SELECT id FROM snapshots WHERE id = ?6 AND deleted_at IS NULL), ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14)`;
+    SELECT ?1, ?2, ?3, ?4, 'creating', ?5, ?6,
+    COALESCE((SELECT id FROM snapshots WHERE id = ?6 AND deleted_at IS NULL), ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14
+    WHERE (SELECT count(*) FROM snapshots WHERE org_id = ?2 AND deleted_at IS NULL AND state <> 'failed') < ?15`;
   const facts = [id, org, name, kind, sandboxId, parentId, forkOf, template];
   const rest = [cpu, memMb, diskGb, labels, createdAt, hostId];
-  await ask(db, () =>
+  const { meta } = await ask(db, () =>
     db
       .prepare(sql)
-      .bind(...facts, ...rest)
+      .bind(...facts, ...rest, cap)
       .run(),
   );
+  return meta.changes > 0;
 }
 
 /** Notes that a snapshot was taken; null when it is not waited for any more. */

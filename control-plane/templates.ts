@@ -37,19 +37,41 @@ interface TemplateRow {
   ready_at: number | null;
 }
 
-/** Writes how a template stands. Late and repeated writes agree. */
-export async function writeTemplate(db: D1Database, view: TemplateView): Promise<void> {
+const COLUMNS = `id, org_id, name, kind, state, cpu, mem_mb, disk_gb, step, steps, error_step, error_message,
+  created_at, ready_at`;
+const MARKS = COLUMNS.split(",").map((_name, at) => `?${at + 1}`);
+
+function valuesOf(view: TemplateView): (string | number | null)[] {
   const { id, org, name, kind, state, cpu, memMb, diskGb, step, steps, error } = view;
   const fault = [error?.step ?? null, error?.message ?? null];
-  const values = [id, org, name, kind, state, cpu, memMb, diskGb, step, steps, ...fault];
+  const times = [view.createdAt, view.readyAt];
+  return [id, org, name, kind, state, cpu, memMb, diskGb, step, steps, ...fault, ...times];
+}
+
+/** Enters a new template; false when its org has `cap` of them already. */
+export async function beginTemplate(
+  db: D1Database,
+  view: TemplateView,
+  cap: number,
+): Promise<boolean> {
+  const sql = `INSERT INTO templates (${COLUMNS}) SELECT ${MARKS.join(", ")}
+    WHERE (SELECT count(*) FROM templates WHERE org_id = ?2 AND state <> 'failed') < ?${MARKS.length + 1}`;
+  const { meta } = await ask(db, () =>
+    db
+      .prepare(sql)
+      .bind(...valuesOf(view), cap)
+      .run(),
+  );
+  return meta.changes > 0;
+}
+
+/** Writes how a template stands. Late and repeated writes agree. */
+export async function writeTemplate(db: D1Database, view: TemplateView): Promise<void> {
+  const sql = `INSERT OR REPLACE INTO templates (${COLUMNS}) VALUES (${MARKS.join(", ")})`;
   await ask(db, () =>
     db
-      .prepare(
-        `INSERT OR REPLACE INTO templates (id, org_id, name, kind, state, cpu, mem_mb, disk_gb, step,
-         steps, error_step, error_message, created_at, ready_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .bind(...values, view.createdAt, view.readyAt)
+      .prepare(sql)
+      .bind(...valuesOf(view))
       .run(),
   );
 }

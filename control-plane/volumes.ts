@@ -1,8 +1,8 @@
 import { newVolumeId } from "@svc/contract/ids.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type CreateVolume, type Volume, volumeFields } from "@svc/contract/vm/volume.ts";
-import * as z from "zod";
 import { ask } from "./database.ts";
+import { deleteObjects } from "./objects.ts";
 
 /** A volume and who has it. */
 export interface VolumeRow {
@@ -24,15 +24,14 @@ export interface Attachment {
   hostId: string | null;
 }
 
-const Labels = z.record(z.string(), z.string());
-
 function toVolume({ id, name, created_at: at, size_mb: sizeMb, metadata }: VolumeRow): Volume {
   return {
     volumeId: id,
     name,
     createdAt: new Date(at).toISOString(),
     ...(sizeMb !== null && { sizeMb }),
-    ...(metadata !== null && { metadata: Labels.parse(JSON.parse(metadata)) }),
+    // Written by this file alone, from the contract's type.
+    ...(metadata !== null && { metadata: JSON.parse(metadata) as Record<string, string> }),
   };
 }
 
@@ -160,12 +159,4 @@ export async function reapVolumes(db: D1Database, objects: R2Bucket, now: number
     await ask(db, () => db.prepare("DELETE FROM discarded_volumes WHERE id = ?").bind(id).run());
   }
   return results.length;
-}
-
-async function deleteObjects(objects: R2Bucket, prefix: string): Promise<void> {
-  for (;;) {
-    const { objects: some, truncated } = await ask(objects, () => objects.list({ prefix }));
-    if (some.length > 0) await ask(objects, () => objects.delete(some.map(({ key }) => key)));
-    if (!truncated) return;
-  }
 }

@@ -120,6 +120,15 @@ export class OrgSandboxes {
     return rowsWritten > 0;
   }
 
+  /** The ids of all that are not gone. */
+  live(): string[] {
+    const sql = "SELECT id FROM sandboxes WHERE state <> 'gone'";
+    return this.#sql
+      .exec<{ id: string }>(sql)
+      .toArray()
+      .map((row) => row.id);
+  }
+
   /** Forgets a sandbox that never was. */
   drop(id: string): void {
     this.#sql.exec("DELETE FROM sandboxes WHERE id = ? AND state <> 'gone'", id);

@@ -189,6 +189,11 @@ export class OrgDO extends DurableObject<Env> {
     return this.#sandboxes.page(query);
   }
 
+  /** The ids of all that are not gone. */
+  liveSandboxes(): string[] {
+    return this.#sandboxes.live();
+  }
+
   reserveBuild(claim: BuildClaim): Reserved {
     return this.#builds.reserve(claim);
   }

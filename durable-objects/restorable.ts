@@ -13,7 +13,7 @@ export interface SavedMachine {
 const NAMES = ["driver", "accelerator", "qemu", "machine", "cpu"] as const;
 
 /** Why a record cannot go on under a platform; null when it can, or when that is not known. */
-function misfit(wanted: SnapshotPlatform | null, here: HostPlatform | undefined): string | null {
+function misfit(wanted: HostPlatform | null, here: HostPlatform | undefined): string | null {
   const name = wanted && here ? NAMES.find((key) => wanted[key] !== here[key]) : undefined;
   if (name === undefined) return null;
   return `It is of ${name} ${wanted?.[name]}; here it is ${here?.[name]}.`;
@@ -26,9 +26,16 @@ export function hostsFor(
 ): { hosts: HostRecord[] } | Refusal {
   const own = hosts.filter((host) => host.hostId === hostId);
   const others = hosts.filter((host) => host.hostId !== hostId);
-  const able = [...own, ...(isDurable ? others.toSorted(emptiest) : [])];
-  const fit = able.filter((host) => misfit(platform, host.platform) === null);
-  const [first] = able;
+  return fitting([...own, ...(isDurable ? others.toSorted(emptiest) : [])], platform);
+}
+
+/** Those of the hosts that something of a platform can go on at, in their order; or that it can at none of them. */
+export function fitting(
+  hosts: readonly HostRecord[],
+  platform: HostPlatform | null,
+): { hosts: HostRecord[] } | Refusal {
+  const fit = hosts.filter((host) => misfit(platform, host.platform) === null);
+  const [first] = hosts;
   // A host that is away may come back, and be of another platform than these.
   if (first && fit.length === 0)
     return notRestorable(misfit(platform, first.platform) ?? "The platforms differ.");
@@ -53,4 +60,10 @@ export const notRestorable = (hint: string): Refusal =>
 export const holderAway = (): Refusal =>
   refusal("NoCapacity", "No host can restore it right now. Try again.", {
     hint: "The host that holds it cannot be reached.",
+  });
+
+/** What a host fetches goes on there by itself, and a repeat finds it. */
+export const stillFetching = (): Refusal =>
+  refusal("NoCapacity", "What it begins from is still on its way to a host.", {
+    hint: "Another host is fetching it, and goes on without this request. Send it again in a minute.",
   });

@@ -4,7 +4,7 @@ import { atMost } from "./deadline.ts";
 import type { SandboxLife } from "./sandbox-life.ts";
 import type { Snapshot } from "../control-plane/snapshots.ts";
 import { resume } from "./sandbox-resume.ts";
-import { type Admission, type Change, pause } from "./sandbox-sleep.ts";
+import { type Admission, type Change, pause, recordAt } from "./sandbox-sleep.ts";
 import {
   breakOff,
   revert,
@@ -125,7 +125,7 @@ export class SandboxActs {
       if (answer.type !== "ok") throw new Error(`the checkpoint was not taken: ${answer.type}`);
       const { bootId, seq, recordId: id, durable: isDurable = false } = answer.value;
       const place = { ...sandbox.place, bootId, seq };
-      const record = id === undefined ? null : { id, isDurable };
+      const record = await recordAt(this.#env, place, id, isDurable);
       this.#life.apply({ type: "checkpointed", at: Date.now(), isDurable }, { place, record });
     });
   }

@@ -1,4 +1,5 @@
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Lifecycle } from "@svc/contract/vm/lifecycle.ts";
@@ -31,6 +32,8 @@ export interface CreateSandboxOrder {
   body: PlaceVm;
   /** The snapshot that it is forked from. */
   fork?: SavedMachine & { snapshotId: string };
+  /** What the custom template that it is made of can run on, as far as that is known. */
+  platform?: HostPlatform | null;
 }
 
 /** A created sandbox: what it got, and when its idle window ends. */
@@ -77,6 +80,7 @@ export async function createSandbox(
     acquireMs,
     isWanted,
     ...(order.fork && { saved: order.fork }),
+    ...(order.platform && { platform: order.platform }),
   });
   if ("refused" in found) return found;
   const made = await conclude(env, order, desk, found);
@@ -87,7 +91,10 @@ export async function createSandbox(
 function newSandbox(order: CreateSandboxOrder): StoredSandbox {
   const { id, org, template, metadata, createdAt, acquireMs, body } = order;
   const { kind, cpu, memMb, diskGb } = body;
-  const giveUpAt = createdAt + acquireMs + LIMITS.hostAnswerMs + LIMITS.unconfirmedSlackMs;
+  // A host may have to fetch first what it begins from.
+  const fetchMs = body.source.type === "snapshot" ? LIMITS.fetchForkMs : 0;
+  const mostMs = acquireMs + fetchMs + LIMITS.hostAnswerMs;
+  const giveUpAt = createdAt + mostMs + LIMITS.unconfirmedSlackMs;
   const { autoResume, parkMaxMs } = order.lifecycle;
   const size = { cpu, memMb, diskGb, isolation: body.isolation };
   const fromSnapshot = order.fork?.snapshotId ?? null;

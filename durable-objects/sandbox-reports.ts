@@ -31,7 +31,7 @@ export function meaningOf(
   if (!isAt(sandbox, beat)) return moved(sandbox, beat, vm) ?? adopted(sandbox, beat, vm) ?? "end";
   // Said before it was paused or resumed, and overtaken by the answer to that.
   if (beat.seq < sandbox.place.seq) return "wait";
-  return { events: eventsOf(status, beat, vm), facts: recordOf(vm) };
+  return { events: eventsOf(status, beat, vm), facts: recordOf(sandbox, vm) };
 }
 
 /** A host that was asked to fetch a paused machine, and whose answer was lost, has it going after all. */
@@ -47,16 +47,21 @@ function moved(
 }
 
 /** A paused machine outlives its host's process: the next start of the host holds it now. */
-function adopted({ place }: StoredSandbox, beat: Beat, vm: VmReport): News | null {
+function adopted(sandbox: StoredSandbox, beat: Beat, vm: VmReport): News | null {
   const { hostId, url, bootId, seq, heardAt } = beat;
-  if (place?.hostId !== hostId || vm.state !== "paused") return null;
-  const facts = { place: { hostId, url, bootId, seq }, ...recordOf(vm) };
+  if (sandbox.place?.hostId !== hostId || vm.state !== "paused") return null;
+  const facts = { place: { hostId, url, bootId, seq }, ...recordOf(sandbox, vm) };
   return { events: pausedBy(vm, heardAt), facts };
 }
 
 /** A host that tells of a record tells which it is by now. */
-const recordOf = ({ recordId: id, durable = false }: VmReport): Partial<StoredSandbox> =>
-  id === undefined ? {} : { record: { id, isDurable: durable } };
+function recordOf(
+  { record: known }: StoredSandbox,
+  { recordId: id, durable: isDurable = false }: VmReport,
+): Partial<StoredSandbox> {
+  if (id === undefined) return {};
+  return { record: known?.id === id ? { ...known, isDurable } : { id, isDurable } };
+}
 
 function pausedBy({ durable = false }: VmReport, at: number): SandboxEvent[] {
   const paused: SandboxEvent = { type: "paused", at, isDurable: durable };

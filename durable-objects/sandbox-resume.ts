@@ -4,7 +4,7 @@ import type { VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Place } from "./placement.ts";
-import { holderAway, notRestorable, restorers } from "./restorable.ts";
+import { fitting, holderAway, notRestorable, restorers, stillFetching } from "./restorable.ts";
 import {
   type Admission,
   admit,
@@ -63,9 +63,11 @@ async function resumeSomewhere(
     : await actOnVm(env, place.url, sandbox, "resume");
   if (answer.type === "ok") return { place: placeOf(place, answer.value), got: answer.value };
   const others = restorers(hosts, kind).filter(({ hostId }) => hostId !== place.hostId);
-  const move = record && { recordId: record.id, onMove, hosts: others };
-  const elsewhere = move && (await resumeElsewhere(env, sandbox, move));
-  return elsewhere ?? resumeRefused(answer);
+  // Where it cannot go on it is not tried. Its own host may be back yet: that is no refusal for good.
+  const fit = fitting(others, record?.platform ?? null);
+  if (!record || isRefusal(fit)) return resumeRefused(answer);
+  const move = { recordId: record.id, onMove, hosts: fit.hosts };
+  return (await resumeElsewhere(env, sandbox, move)) ?? resumeRefused(answer);
 }
 
 /** Another host fetches the record. The first that has it going is where the machine is from now on. */
@@ -83,7 +85,7 @@ async function resumeElsewhere(
     const answer = await actOnVm(env, host.url, sandbox, "resume", { recordId }, fetchRecordMs);
     if (answer.type === "ok") return { place: placeOf(host, answer.value), got: answer.value };
     // It may have it going yet, and tell so: asking another one would make two of it.
-    if (answer.type === "unreachable") return holderAway();
+    if (answer.type === "unreachable") return answer.isLate ? stillFetching() : holderAway();
   }
   return null;
 }

@@ -2,8 +2,9 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { atMost } from "./deadline.ts";
+import { registeredHosts } from "./fleet.ts";
 import type { Place } from "./placement.ts";
-import type { StoredSandbox } from "./sandbox-view.ts";
+import type { SavedRecord, StoredSandbox } from "./sandbox-view.ts";
 import type { SandboxEvent } from "./states/sandbox-state.ts";
 import { actOnVm, type StateAnswer } from "./vm-states-client.ts";
 
@@ -62,8 +63,21 @@ export async function pause(env: Env, sandbox: StoredSandbox | null): Promise<Ch
   if (answer.type !== "ok") return notSaved(answer, "paused");
   const { bootId, seq, recordId: id, durable: isDurable = false } = answer.value;
   const place = { ...sandbox.place, bootId, seq };
-  const record = id === undefined ? null : { id, isDurable };
+  const record = await recordAt(env, place, id, isDurable);
   return { event: { type: "paused", at: Date.now(), isDurable }, facts: { place, record } };
+}
+
+/** A record that a host has just made: it can go on under what that host runs on. */
+export async function recordAt(
+  env: Env,
+  { hostId }: Pick<Place, "hostId">,
+  id: string | undefined,
+  isDurable: boolean,
+): Promise<SavedRecord | null> {
+  if (id === undefined) return null;
+  const hosts = await atMost(LIMITS.objectCallMs, registeredHosts(env)).catch(() => []);
+  const platform = hosts.find((host) => host.hostId === hostId)?.platform ?? null;
+  return { id, isDurable, platform };
 }
 
 export type Failed = Exclude<StateAnswer<unknown>, { type: "ok" }>;

@@ -9,7 +9,7 @@ import {
 } from "../control-plane/snapshots.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Place } from "./placement.ts";
-import { hostsFor, notRestorable } from "./restorable.ts";
+import { fitting, holderAway, notRestorable, stillFetching } from "./restorable.ts";
 import type { SandboxLife } from "./sandbox-life.ts";
 import { resumeRefused } from "./sandbox-resume.ts";
 import {
@@ -31,6 +31,9 @@ export interface SnapshotOrder {
   name: string;
   metadata: Record<string, string>;
   createdAt: number;
+  /** The org's plan, and how many snapshots it allows. */
+  plan: string;
+  cap: number;
 }
 
 type Kept = { snapshot: Snapshot } | Refusal;
@@ -68,17 +71,23 @@ export async function breakOff(env: Env, life: SandboxLife): Promise<void> {
 async function take(
   env: Env,
   sandbox: StoredSandbox & { place: Place },
-  order: SnapshotOrder,
+  { plan, cap, ...order }: SnapshotOrder,
 ): Promise<Kept> {
   const { id: sandboxId, org, kind, template, cpu, memMb, diskGb, place } = sandbox;
   const facts = { org, kind, sandboxId, template, cpu, memMb, diskGb, hostId: place.hostId };
   const { parentSnapshot: parentId = null, fromSnapshot: forkOf } = sandbox;
-  await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf });
+  const isBegun = await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf }, cap);
+  if (!isBegun) return capped(plan, cap);
   const wish = { snapshotId: order.id };
   const answer = await actOnVm(env, place.url, sandbox, "snapshot", wish);
   if (answer.type !== "ok") return notSaved(answer, "kept");
   const snapshot = await finishSnapshot(env.DB, org, answer.value);
   return snapshot ? { snapshot } : noSandbox();
+}
+
+function capped(plan: string, cap: number): Refusal {
+  const text = `The ${plan} plan allows ${cap} snapshots. Delete one and try again.`;
+  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "snapshot" });
 }
 
 /** A store that fails is a refusal, not a fault of this object. */
@@ -113,12 +122,14 @@ export async function revert(
   const isPaused = sandbox?.state.status === "paused";
   const refused = isPaused ? null : notRunning(sandbox);
   if (refused || !sandbox || !isThere(sandbox)) return refused ?? noSandbox();
-  const wrong = await knownFaults(() => whyNotThis(env, sandbox, snapshotId));
-  if (wrong) return wrong;
+  const found = await knownFaults(() => findOwn(env, sandbox, snapshotId));
+  if (isRefusal(found)) return found;
   const full = isPaused ? await admit(env, sandbox, admission) : null;
   if (full) return full;
   const { place } = sandbox;
-  const answer = await actOnVm(env, place.url, sandbox, "revert", { snapshotId });
+  const ms = found.isElsewhere ? LIMITS.fetchRecordMs : LIMITS.stateChangeMs;
+  const answer = await actOnVm(env, place.url, sandbox, "revert", { snapshotId }, ms);
+  if (answer.type === "unreachable" && answer.isLate && found.isElsewhere) return stillFetching();
   if (answer.type === "unreachable" && !isPaused) return unreachable();
   if (answer.type !== "ok") return resumeRefused(answer);
   const { bootId, seq, cpu, memMb, diskGb } = answer.value;
@@ -136,12 +147,12 @@ export async function revert(
   return { event, facts: { ...facts, parentSnapshot: snapshotId } };
 }
 
-/** Why a sandbox cannot become what a snapshot is. */
-async function whyNotThis(
+/** Whether a snapshot that a sandbox can become lies on another host; or why it cannot. */
+async function findOwn(
   env: Env,
   { id, org, kind, place }: StoredSandbox & { place: Place },
   snapshotId: string,
-): Promise<Refusal | null> {
+): Promise<{ isElsewhere: boolean } | Refusal> {
   const snapshot = await findSnapshot(env.DB, org, snapshotId);
   if (!snapshot) return noSnapshot();
   if (snapshot.sandboxId !== id || snapshot.kind !== kind) {
@@ -150,12 +161,14 @@ async function whyNotThis(
   }
   const unready = notReady(snapshot);
   if (unready) return unready;
+  const isElsewhere = snapshot.hostId !== place.hostId;
+  // It may get there yet: its host stores it as soon as it can.
+  if (isElsewhere && !snapshot.isDurable) return holderAway();
   const hosts = (await registeredHosts(env).catch(() => [])).filter(
     ({ hostId }) => hostId === place.hostId,
   );
-  const saved = { hostId: place.hostId, isDurable: false, platform: snapshot.platform };
-  const able = hostsFor(hosts, saved);
-  return isRefusal(able) ? able : null;
+  const able = fitting(hosts, snapshot.platform);
+  return isRefusal(able) ? able : { isElsewhere };
 }
 
 export const noSnapshot = (): Refusal => refusal("NotFound", "There is no such snapshot.");

@@ -1,3 +1,4 @@
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Isolation, VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
 import type { Place } from "./placement.ts";
@@ -42,6 +43,14 @@ export interface SandboxFacts {
   fromSnapshot: string | null;
 }
 
+/** What a sandbox can go on from. */
+export interface SavedRecord {
+  id: string;
+  isDurable: boolean;
+  /** What it was saved under; absent or null while that is not known: then any host may try. */
+  platform?: HostPlatform | null;
+}
+
 /** Everything a SandboxDO keeps. */
 export interface StoredSandbox extends SandboxFacts {
   state: State;
@@ -52,7 +61,7 @@ export interface StoredSandbox extends SandboxFacts {
   /** The `expiresAt` that the org's list shows. */
   listedExpiresAt: number;
   /** What it goes on from when it sleeps, or when its host dies. */
-  record?: { id: string; isDurable: boolean } | null;
+  record?: SavedRecord | null;
   /** The host that was last asked to let it go on from its record: it may, though its answer was lost. */
   movingTo?: string | null;
   /** The snapshot that it was last forked from or reverted to. */

@@ -128,6 +128,12 @@ export class SandboxDO extends DurableObject<Env> {
     return sandbox && !isOver(sandbox) ? sandbox.kind : null;
   }
 
+  /** The record that it can go on from; null when there is none, or it is over. */
+  recordId(): string | null {
+    const sandbox = this.#life.load();
+    return sandbox && !isOver(sandbox) ? (sandbox.record?.id ?? null) : null;
+  }
+
   metrics(): Promise<{ metrics: VmMetrics } | Refusal> {
     return this.#uses.metrics();
   }

@@ -4,7 +4,7 @@ import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/tem
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { registeredHosts } from "./fleet.ts";
-import { hostsFor } from "./restorable.ts";
+import { fitting, hostsFor } from "./restorable.ts";
 import type { TemplateEvent } from "./states/template.ts";
 import { buildNews, startBuild } from "./template-client.ts";
 import type { StoredTemplate } from "./template-store.ts";
@@ -41,14 +41,15 @@ const system = (line: string, step = 0): TemplateLogEntry => ({
 async function findHost(
   env: Env,
   desk: BuildDesk,
-  { id, org, saved }: StoredTemplate,
+  { id, org, saved, fromPlatform = null }: StoredTemplate,
   ask: BuildTemplate,
 ): Promise<number> {
   const registered = (await registeredHosts(env).catch(() => [])).filter(isAble(ask));
   // A snapshot goes on at its own host, or wherever it can be fetched to.
-  const choice = saved && hostsFor(registered, saved);
-  const fit = choice ? (isRefusal(choice) ? [] : choice.hosts) : registered.toSorted(likelier(ask));
-  for (const { hostId, url } of fit) {
+  const choice = saved
+    ? hostsFor(registered, saved)
+    : fitting(registered.toSorted(likelier(ask)), fromPlatform);
+  for (const { hostId, url } of isRefusal(choice) ? [] : choice.hosts) {
     // Noted before it is asked: an answer that is lost may have been a yes.
     desk.apply({ type: "asked", host: hostId });
     const answer = await startBuild(env, url, { org, id }, ask);
@@ -107,13 +108,13 @@ async function hear(
     desk.apply({ type: "forgotten" });
     return pauseMs;
   }
-  take(desk, answer.report);
+  take(desk, answer.report, found);
   const { length } = answer.report.entries;
   return length > 0 && length < TEMPLATE_LIMITS.pageLines ? gatherMs : 0;
 }
 
 /** Lines, and what they came to, in one go: neither is there without the other. */
-function take(desk: BuildDesk, report: BuildReport): void {
+function take(desk: BuildDesk, report: BuildReport, { platform }: HostRecord): void {
   const { state, step, entries, nextOffset, error, got } = report;
   desk.write(entries);
   // More of the log is to come before the end of it counts.
@@ -122,7 +123,8 @@ function take(desk: BuildDesk, report: BuildReport): void {
     const { cpu, memMb, diskGb } = got;
     // All of them, also where the host has forgotten how it went.
     const done = desk.read()?.steps ?? step;
-    desk.apply({ type: "built", step: done }, { cpu, memMb, diskGb, hostOffset: nextOffset });
+    const facts = { cpu, memMb, diskGb, platform: platform ?? null, hostOffset: nextOffset };
+    desk.apply({ type: "built", step: done }, facts);
   } else if (state === "failed" && isWhole) {
     const { step: at, message } = error ?? { step, message: "The build failed." };
     desk.apply({ type: "broke", step: at, message }, { hostOffset: nextOffset });

@@ -1,4 +1,5 @@
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../control-plane/templates.ts";
@@ -31,6 +32,10 @@ export interface StoredTemplate {
   state: TemplateState;
   /** Where the snapshot that it begins with can go on; null where any host will do. */
   saved: SavedMachine | null;
+  /** What machines of it can run on: of the host that has built it. Absent while that is not known. */
+  platform?: HostPlatform | null;
+  /** What the template that it begins with can run on. */
+  fromPlatform?: HostPlatform | null;
   /** How much of the log of the host that builds it is in ours. */
   hostOffset: number;
   owed: TemplateDuty[];

@@ -1,10 +1,11 @@
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { DurableObject } from "cloudflare:workers";
-import type { TemplateView } from "../control-plane/templates.ts";
+import { beginTemplate, type TemplateView } from "../control-plane/templates.ts";
 import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
 import { newBuild, type TemplateDuty, type TemplateEvent } from "./states/template.ts";
@@ -18,10 +19,21 @@ export interface CreateTemplateOrder {
   id: string;
   org: string;
   plan: string;
+  /** How many templates the plan allows. */
+  cap: number;
   name: string;
   ask: BuildTemplate;
   /** Where the snapshot that it begins with can go on; null where any host will do. */
   saved: SavedMachine | null;
+  /** What the template that it begins with can run on, as far as that is known. */
+  fromPlatform: HostPlatform | null;
+}
+
+/** What a machine of a template needs to know of it. */
+export interface Bootable {
+  template: TemplateView;
+  /** What it can run on, as far as that is known. */
+  platform: HostPlatform | null;
 }
 
 /** A page of a log, and how the build stands. */
@@ -47,16 +59,17 @@ export class TemplateDO extends DurableObject<Env> {
     if (refused) return refused;
     const template = newTemplate(order, Date.now());
     this.#store.begin(template, order.ask);
-    await this.#do("row");
-    const stored = this.#store.load();
-    const view = stored && templateView(stored);
-    if (view && !stored.owed.includes("row")) {
+    const view = templateView(template);
+    const isEntered = view && (await beginTemplate(this.env.DB, view, order.cap).catch(() => null));
+    if (isEntered) {
+      this.#store.done("row", template.state.status);
       this.#store.lookAgain(Date.now());
       return { template: view };
     }
     // What nobody was told of is not built.
     this.#apply({ type: "cancel" });
     this.#apply({ type: "delete" });
+    if (isEntered === false) return capped(order);
     return refusal("ControlPlaneUnavailable", "The template could not be written. Try again.");
   }
 
@@ -64,6 +77,12 @@ export class TemplateDO extends DurableObject<Env> {
   read(): TemplateView | null {
     const template = this.#apply({ type: "tick" });
     return template && templateView(template);
+  }
+
+  /** The same, and where machines of it can run. */
+  start(): Bootable | null {
+    const template = this.read();
+    return template && { template, platform: this.#store.load()?.platform ?? null };
   }
 
   /** A page of the log. Waits up to `waitMs` for a line, or the end of the build, when there is none. */
@@ -185,12 +204,18 @@ export class TemplateDO extends DurableObject<Env> {
   }
 }
 
+function capped({ plan, cap }: CreateTemplateOrder): Refusal {
+  const text = `The ${plan} plan allows ${cap} templates. Delete one and try again.`;
+  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "template" });
+}
+
 function newTemplate(order: CreateTemplateOrder, now: number): StoredTemplate {
-  const { id, org, name, ask, saved } = order;
+  const { id, org, name, ask, saved, fromPlatform } = order;
   const { kind, cpu, memMb, diskGb, steps } = ask;
   const facts = { id, org, name, kind, cpu, memMb, diskGb, steps: steps.length, createdAt: now };
   const pending = {
     saved,
+    fromPlatform,
     hostOffset: 0,
     owed: ["row" as const],
     retryAt: now + LIMITS.objectCallMs,

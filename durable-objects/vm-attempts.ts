@@ -1,5 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { noteCopy } from "../control-plane/record-copies.ts";
+import { atMost } from "./deadline.ts";
 import { endVm, placeVm, type PlaceVmAnswer } from "./vm-client.ts";
 import type { VmSeeker } from "./vm-placement.ts";
 
@@ -7,6 +9,8 @@ import type { VmSeeker } from "./vm-placement.ts";
 export interface Attempted {
   host: HostRecord;
   answer: PlaceVmAnswer;
+  /** It had to fetch what the machine begins from. */
+  isFetching: boolean;
 }
 
 /** Hosts that are being asked for one machine: the next one need not wait until the one before has answered. */
@@ -34,13 +38,32 @@ export class VmAttempts {
   }
 
   begin(host: HostRecord): void {
-    const { subject, body } = this.#seeker;
+    const { subject, body, fetchMs = LIMITS.fetchForkMs } = this.#seeker;
+    const isFetching = !this.holds(host);
     const waitMs = this.#deadline - Date.now() + LIMITS.hostAnswerMs;
-    const asked = placeVm(this.#env, host.url, subject, body, waitMs);
+    const mostMs = isFetching ? Math.max(fetchMs, waitMs) : waitMs;
+    const noted = isFetching ? this.#note(host) : Promise.resolve();
+    const asked = noted.then(() => placeVm(this.#env, host.url, subject, body, mostMs));
     this.#pending.set(
       host,
-      asked.then((answer) => ({ host, answer })),
+      asked.then((answer) => ({ host, answer, isFetching })),
     );
+  }
+
+  /** Whether a host has what the machine begins from. One that has not gets it from the object store, which takes its time. */
+  holds({ hostId, templates }: HostRecord): boolean {
+    const { body, saved } = this.#seeker;
+    const { source } = body;
+    if (source.type === "image" || hostId === saved?.hostId) return true;
+    return templates?.includes(source.id) === true;
+  }
+
+  /** Where it is fetched to is noted, so that a repeat goes there too. It only saves time: what fails is no fault. */
+  async #note({ hostId }: HostRecord): Promise<void> {
+    const { source } = this.#seeker.body;
+    if (source.type === "image") return;
+    const noting = noteCopy(this.#env.DB, { recordId: source.id, hostId }, Date.now());
+    await atMost(LIMITS.objectCallMs, noting).catch(() => undefined);
   }
 
   /** The next answer; null when none came within `ms`, or none is to come. */

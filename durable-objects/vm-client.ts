@@ -10,7 +10,19 @@ export type PlaceVmAnswer =
   | { type: "placed"; got: VmPlaced }
   | { type: "refused"; refused: VmRefused }
   | { type: "rejected"; status: number }
-  | { type: "unreachable" };
+  | Unreachable;
+
+/** `isLate`: it took too long to answer. */
+export interface Unreachable {
+  type: "unreachable";
+  isLate?: true;
+}
+
+/** What a call came to that has thrown. */
+export const unreachableBy = (error: unknown): Unreachable => ({
+  type: "unreachable",
+  ...(error instanceof Error && error.name === "AbortError" && { isLate: true }),
+});
 
 /** Asks a host for a machine, for at most `ms`. */
 export async function placeVm(
@@ -26,8 +38,8 @@ export async function placeVm(
       const url = hostUrl(base, "vms", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
-  } catch {
-    return { type: "unreachable" };
+  } catch (error) {
+    return unreachableBy(error);
   }
 }
 

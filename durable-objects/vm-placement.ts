@@ -1,11 +1,22 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { copyOf } from "../control-plane/record-copies.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { atMost } from "./deadline.ts";
 import { registeredHosts } from "./fleet.ts";
 import type { Subject } from "./host-client.ts";
 import type { Place } from "./placement.ts";
-import { holderAway, hostsFor, notRestorable, type SavedMachine } from "./restorable.ts";
-import { VmAttempts } from "./vm-attempts.ts";
+import {
+  fitting,
+  holderAway,
+  hostsFor,
+  notRestorable,
+  type SavedMachine,
+  stillFetching,
+} from "./restorable.ts";
+import { type Attempted, VmAttempts } from "./vm-attempts.ts";
 import type { PlaceVmAnswer } from "./vm-client.ts";
 
 /** A sandbox looking for a host. */
@@ -14,8 +25,12 @@ export interface VmSeeker {
   body: PlaceVm;
   /** How long it may take, in ms. */
   acquireMs: number;
-  /** What it goes on from, when that is not an image. */
+  /** The snapshot that it goes on from. */
   saved?: SavedMachine;
+  /** What the template that it goes on from can run on, as far as that is known. */
+  platform?: HostPlatform | null;
+  /** How long a host may take that has to fetch what it goes on from, in ms; `LIMITS.fetchForkMs` unless it is said. */
+  fetchMs?: number;
   /** Whether it is still wanted: a DELETE may come first. */
   isWanted(): boolean;
 }
@@ -32,17 +47,35 @@ const mostAsked = 5;
 export async function findVmHost(env: Env, seeker: VmSeeker): Promise<VmPlacement> {
   const { hosts: able, missing } = await hostsOf(env, seeker.body);
   const { saved } = seeker;
-  const choice = saved && able.length > 0 ? hostsFor(able, saved) : { hosts: able };
+  const choice =
+    saved && able.length > 0 ? hostsFor(able, saved) : fitting(able, seeker.platform ?? null);
   if (isRefusal(choice)) return choice;
   const { hosts } = choice;
   if (saved && able.length > 0 && hosts.length === 0) return holderAway();
   if (hosts.length === 0) return noHost(seeker.body, missing);
   const attempts = new VmAttempts(env, seeker);
   try {
-    return await firstPlaced(attempts, hosts.slice(0, mostAsked), seeker.body);
+    const ordered = await fetchersFirst(env, seeker, hosts, attempts);
+    return await firstPlaced(attempts, ordered.slice(0, mostAsked), seeker.body);
   } finally {
     attempts.close();
   }
+}
+
+/** Of hosts that have to fetch what it begins from, the one first that was asked to before: it has it, or most of it. */
+async function fetchersFirst(
+  env: Env,
+  { body: { source } }: VmSeeker,
+  hosts: HostRecord[],
+  attempts: VmAttempts,
+): Promise<HostRecord[]> {
+  const others = hosts.filter((host) => !attempts.holds(host));
+  if (source.type === "image" || others.length < 2) return hosts;
+  const asking = copyOf(env.DB, source.id, Date.now());
+  const known = await atMost(LIMITS.objectCallMs, asking).catch(() => null);
+  const at = ({ hostId }: HostRecord): number => (hostId === known ? 0 : 1);
+  const holders = hosts.filter((host) => attempts.holds(host));
+  return [...holders, ...others.toSorted((left, right) => at(left) - at(right))];
 }
 
 async function firstPlaced(
@@ -55,19 +88,29 @@ async function firstPlaced(
     if (!attempts.isWorthIt) break;
     attempts.begin(host);
     const another = hosts[at + 1];
-    const patienceMs = another && hasRoom(another, body) ? attempts.patienceMs : Infinity;
-    const came = await attempts.next(patienceMs);
+    // To fetch takes long, and to fetch it twice takes no less.
+    const isHasty = another && attempts.holds(host) && hasRoom(another, body);
+    const came = await attempts.next(isHasty ? attempts.patienceMs : Infinity);
     if (came?.answer.type === "placed") return placedOn(came.host, came.answer.got);
-    if (came) answers.push(came.answer);
+    if (came) answers.push(notPlaced(came.answer, came));
   }
   for (let came = await attempts.next(); came; came = await attempts.next()) {
     if (came.answer.type === "placed") return placedOn(came.host, came.answer.got);
-    answers.push(came.answer);
+    answers.push(notPlaced(came.answer, came));
   }
   return refusalOf(answers, body);
 }
 
-type NotPlaced = Exclude<PlaceVmAnswer, { type: "placed" }>;
+/** `fetching`: it was still at that when the time was over. */
+type NotPlaced = Exclude<PlaceVmAnswer, { type: "placed" }> | { type: "fetching" };
+
+function notPlaced(
+  answer: Exclude<PlaceVmAnswer, { type: "placed" }>,
+  { isFetching }: Attempted,
+): NotPlaced {
+  const isLate = answer.type === "unreachable" && answer.isLate === true;
+  return isFetching && isLate ? { type: "fetching" } : answer;
+}
 
 function placedOn({ hostId, url }: HostRecord, got: VmPlaced): VmPlacement {
   const { bootId, seq } = got;
@@ -136,6 +179,7 @@ function lacking(missingCapabilities: string[]): Refusal {
 
 /** One refusal of several: the one that best says what would help. */
 function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
+  if (answers.some(({ type }) => type === "fetching")) return stillFetching();
   const refused = answers.flatMap((answer) => (answer.type === "refused" ? [answer.refused] : []));
   const saying = (code: VmRefused["code"]) => refused.find((one) => one.code === code);
   const small = saying("InsufficientCapacity");
@@ -157,6 +201,8 @@ function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
   }
   const unable = saying("HostCapabilityMissing");
   if (unable) return lacking(unable.missingCapabilities ?? []);
+  const taken = saying("VolumePathTaken");
+  if (taken) return refusal("ValidationError", `volumes: ${taken.error}`, { field: "volumes" });
   const foreign = saying("SnapshotNotRestorable");
   if (foreign) return notRestorable(foreign.error);
   const unknown = saying("UnknownSnapshot");

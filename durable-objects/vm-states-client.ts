@@ -10,12 +10,13 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type * as z from "zod";
 import { within } from "./deadline.ts";
 import { call, hostUrl, type Subject } from "./host-client.ts";
+import { type Unreachable, unreachableBy } from "./vm-client.ts";
 
 /** What became of asking a host to change the state of a machine. */
 export type StateAnswer<T> =
   | { type: "ok"; value: T }
   | { type: "refused"; status: number; refused: StateRefused }
-  | { type: "unreachable" };
+  | Unreachable;
 
 /** What a host can be asked to do with a machine. */
 const ACTS = {
@@ -51,8 +52,8 @@ export async function actOnVm<A extends ActName>(
         return { type: "ok", value: schema.parse(json) as z.infer<(typeof ACTS)[A]> };
       return { type: "refused", status, refused: StateRefused.parse(json) };
     });
-  } catch {
-    return { type: "unreachable" };
+  } catch (error) {
+    return unreachableBy(error);
   }
 }
 

@@ -11,6 +11,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 
 const PARTS_AT_ONCE = 2;
 const TOO_MANY = 429;
+const CHANGED = 412;
 
 /** The store refused, or was not there. `isPassing`: the same again may work. */
 export class ObjectStoreError extends Error {
@@ -20,6 +21,11 @@ export class ObjectStoreError extends Error {
   constructor(what: string, status: number | null, options?: ErrorOptions) {
     super(`${what}: ${status ?? "no answer"}`, options);
     this.status = status;
+  }
+
+  /** What lies there is not what the upload was to replace. */
+  get isChanged(): boolean {
+    return this.status === CHANGED;
   }
 
   get isPassing(): boolean {
@@ -42,10 +48,14 @@ export class ObjectStore {
     this.#options = options;
   }
 
-  /** Stores a file; seen by readers only when all of it is there. The file must not change meanwhile. */
-  async upload(object: ObjectName, path: string): Promise<void> {
+  /**
+   * Stores a file; seen by readers only when all of it is there. The file must not change meanwhile. With `ifEtag` only in
+   * place of the object with that etag, or of none: of files that one PUT takes.
+   */
+  async upload(object: ObjectName, path: string, ifEtag?: string | null): Promise<void> {
     const { size } = await stat(path);
-    const { put, parts, complete } = await this.#ask({ object, sizeBytes: size });
+    const wish = { object, sizeBytes: size, ...(ifEtag !== undefined && { ifEtag }) };
+    const { put, parts, complete } = await this.#ask(wish);
     if (put !== undefined) return void (await this.#put(put, path, 0, size));
     if (!parts || complete === undefined) throw new ObjectStoreError("upload", null);
     const places = parts.map(({ url, bytes }, at) => ({
@@ -61,10 +71,15 @@ export class ObjectStore {
 
   /** Writes an object to a file, which is there whole or not at all. False when there is no such object. */
   async download(object: ObjectName, path: string): Promise<boolean> {
+    return (await this.fetch(object, path)) !== null;
+  }
+
+  /** The same, with the etag of these bytes or of older ones; null when there is no such object. */
+  async fetch(object: ObjectName, path: string): Promise<{ etag: string } | null> {
     const found = await this.#ask({ object }).catch(nullWhenMissing);
-    if (!found) return false;
-    const { get, sizeBytes = 0 } = found;
-    if (get === undefined) throw new ObjectStoreError("download", null);
+    if (!found) return null;
+    const { get, sizeBytes = 0, etag } = found;
+    if (get === undefined || etag === undefined) throw new ObjectStoreError("download", null);
     const draft = `${path}.${process.pid}.tmp`;
     try {
       await this.#fetchInto(draft, get, sizeBytes);
@@ -72,7 +87,7 @@ export class ObjectStore {
     } finally {
       await rm(draft, { force: true });
     }
-    return true;
+    return { etag };
   }
 
   /** Whether all of an object is there. */

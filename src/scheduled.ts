@@ -1,5 +1,7 @@
 import { reapDiscarded } from "../control-plane/discarded.ts";
+import { forgetCopies } from "../control-plane/record-copies.ts";
 import { reapVolumes } from "../control-plane/volumes.ts";
+import { sweepOrphans } from "./orphans.ts";
 import { letGoOfAll } from "./leaving.ts";
 
 /** The cron job (wrangler.toml, triggers): deletes what nothing names any more, objects and snapshots. */
@@ -8,6 +10,8 @@ export async function runScheduled(_event: ScheduledController, env: Env): Promi
   const objects = await reapDiscarded(env.DB, env.OBJECTS, now);
   const volumes = await reapVolumes(env.DB, env.OBJECTS, now);
   const snapshots = await letGoOfAll(env, now);
-  const reaped = { objects, volumes, snapshots };
+  await forgetCopies(env.DB, now);
+  const records = await sweepOrphans(env, now);
+  const reaped = { objects, volumes, snapshots, records };
   console.log(JSON.stringify({ level: "info", event: "reaped", ...reaped }));
 }

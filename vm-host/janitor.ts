@@ -15,6 +15,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { clearGroups, groupsOf } from "@svc/host-kit/cgroups.ts";
 import * as z from "zod";
 import { removeRules } from "./network/rules.ts";
+import { idOf } from "./snapshots/owner.ts";
 
 const PREFIX = "svcvm-";
 const NOTE = "owner.json";
@@ -32,7 +33,7 @@ const Owner = z.object({
   startedAt: z.string(),
   /** Pids count in one pid namespace only. */
   pidNamespace: z.string(),
-  /** The state folder by its device and inode: what lies at the same path elsewhere is another one. */
+  /** The state folder by its name for itself: what lies at the same path elsewhere is another one. */
   state: z.string(),
 });
 type Owner = z.infer<typeof Owner>;
@@ -53,8 +54,8 @@ export interface Run {
 /** Removes what runs that were killed have left, and opens one. */
 export async function openRun(stateDir: string, cacheDir: string): Promise<Run> {
   await mkdir(stateDir, { recursive: true });
-  const { dev, ino } = await stat(stateDir);
-  const owner = await ownerOf(`${dev}:${ino}`);
+  const { ino } = await stat(stateDir);
+  const owner = await ownerOf(await idOf(stateDir));
   const parent = await openParent();
   const allDisks = join(cacheDir, "disks");
   await mkdir(allDisks, { recursive: true, mode: 0o711 });

@@ -187,18 +187,19 @@ export class VmService {
     const onChange = (): void => this.#heartbeats.touch();
     this.#driver = driver;
     this.#platform = platform;
+    const { store, volumes, ground: machine } = this.#foundation;
     this.#records = openRecordRoom({
       config: this.#config,
       driver,
       templates,
-      store: this.#foundation.store,
+      store,
+      volumes,
       states: this.#acts.states,
       capacity: this.#capacity,
       log: this.#log,
       onDurable: onChange,
     });
     const records = this.#records;
-    const { store, ground: machine } = this.#foundation;
     const { hasEgress } = machine;
     const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
     this.#acts.builds.open(

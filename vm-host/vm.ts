@@ -28,7 +28,10 @@ export class Vm {
   lastActivityAt = Date.now();
   /** Whose it is, as its calls say. */
   org: string | null = null;
+  /** What is said of it once it is over. */
   ended: VmReport["ended"];
+  /** Its machine has ended, by itself or for another one in its place. */
+  isOver = false;
   /** Its processors stand still until the next request. */
   isParked = false;
   #metrics: VmMetrics | null = null;

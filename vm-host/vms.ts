@@ -1,17 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { PlaceVm, VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
-import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capability, MachineSpec } from "./driver.ts";
+import { grownDisk } from "./grown-disk.ts";
 import { newSelf } from "./guest/identity.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 import type { Shelf } from "./shelf.ts";
 import { type Capacity, memoryClass } from "./sizes.ts";
 import { Vm } from "./vm.ts";
+import { PathTaken } from "./volumes/path.ts";
 import { VolumeBusy } from "./volumes/stock.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
 const GONE = 4404;
+const PAUSED = 4409;
 
 /** How a placement ended. */
 export type Placed = { placed: VmPlaced } | { status: 409 | 503 | 507; refused: VmRefused };
@@ -32,6 +34,8 @@ export interface Asleep {
   /** The last checkpoint of one that runs, for its report. */
   checkpointOf(id: string): Partial<VmReport>;
   has(id: string): boolean;
+  /** Its machine died, by itself. True when it is paused from now on, as it was when it was last saved. */
+  fell(id: string): Promise<boolean>;
   /** Forgets it, once what is under way with it is over. */
   remove(id: string): Promise<void>;
 }
@@ -86,7 +90,7 @@ export class Vms {
 
   get(id: string): Vm | undefined {
     const vm = this.#vms.get(id);
-    return vm?.ended ? undefined : vm;
+    return vm?.isOver ? undefined : vm;
   }
 
   reports(): VmReport[] {
@@ -103,7 +107,7 @@ export class Vms {
 
   /** Those that run, or can. */
   get all(): Vm[] {
-    return [...this.#vms.values()].filter(({ ended }) => !ended);
+    return [...this.#vms.values()].filter(({ isOver }) => !isOver);
   }
 
   /** Makes a machine for a sandbox. A repeat gets what the first got. */
@@ -151,7 +155,7 @@ export class Vms {
   }
 
   async #endNow(vm: Vm): Promise<void> {
-    if (!vm.ended) await this.#options.volumes.unmount(vm);
+    if (!vm.isOver) await this.#options.volumes.unmount(vm);
     await vm.end(GONE, "the sandbox was released");
     await this.#options.volumes.release(vm.id);
   }
@@ -159,7 +163,7 @@ export class Vms {
   /** A machine of a sandbox that runs now. */
   add(vm: Vm): void {
     this.#vms.set(vm.id, vm);
-    void vm.machine.exited.then((words) => this.#died(vm, words));
+    void vm.machine.exited.then((words) => void this.#died(vm, words));
     this.#options.onChange();
   }
 
@@ -247,13 +251,22 @@ export class Vms {
     }
   }
 
-  #died(vm: Vm, words: string): void {
+  /** Reported as it was until it is known what is left of it. */
+  async #died(vm: Vm, words: string): Promise<void> {
     if (this.#vms.get(vm.id) !== vm) return;
-    this.#options.log.warn({ machine: vm.machine.name, words }, "a machine died");
+    const { log, volumes, onChange } = this.#options;
+    log.warn({ machine: vm.machine.name, words }, "a machine died");
+    vm.isOver = true;
+    const isSaved = this.#asleep?.checkpointOf(vm.id).recordId !== undefined;
+    const [state, code] = isSaved ? (["paused", PAUSED] as const) : (["gone", GONE] as const);
+    vm.endSockets(state, code, "the machine died");
+    const isPaused = await this.#asleep?.fell(vm.id).catch(() => false);
+    // Ended meanwhile, or resumed.
+    if (this.#vms.get(vm.id) !== vm) return;
     vm.ended = "machine_died";
-    void this.#options.volumes.release(vm.id);
-    for (const socket of vm.sockets) socket.end(GONE, "the machine died");
-    this.#options.onChange();
+    if (isPaused) this.#vms.delete(vm.id);
+    else void volumes.release(vm.id);
+    onChange();
   }
 
   /** The answer to a placement that succeeded; one that was ended meanwhile is ended now. */
@@ -267,6 +280,7 @@ export class Vms {
   unmade(id: string, error: unknown): Placed {
     this.#cancelled.delete(id);
     if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
+    if (error instanceof PathTaken) return refuse(409, "VolumePathTaken", error.message);
     this.#options.log.error({ reason: messageOf(error) }, "a machine could not be made");
     return refuse(503, "NoCapacity", "The machine could not be made.");
   }
@@ -279,20 +293,6 @@ export class Vms {
   stamp(): { bootId: string; seq: number } {
     return { bootId: this.bootId, seq: this.nextSeq() };
   }
-}
-
-/** Lets disk and file system grow to what is asked for; an image's own size is the least. */
-export async function grownDisk(
-  { machine, guest }: Pick<Made, "machine" | "guest">,
-  askedGb: number,
-): Promise<number> {
-  const { sizeGb } = machine.spec.image;
-  const diskGb = Math.min(VM_SIZES.diskGb.most, Math.max(askedGb, sizeGb));
-  if (diskGb === sizeGb) return diskGb;
-  await machine.growDisk(diskGb);
-  const { exitCode, stderr } = await guest.exec({ cmd: "resize2fs", args: ["/dev/vda"] });
-  if (exitCode !== 0) throw new Error(`the disk did not grow: ${stderr}`);
-  return diskGb;
 }
 
 export function refuse(status: 409 | 503 | 507, code: VmRefused["code"], error: string): Placed {

@@ -1,3 +1,4 @@
+import { openMap } from "../open-map.ts";
 import * as z from "zod";
 
 /** A stored profile. `id` and `name` are what clients may rely on (document 1, Profile). */
@@ -19,7 +20,7 @@ export const ProfileList = z.array(Profile);
 export const CreateProfile = z.object({ name: z.string().trim().min(1).max(200) });
 
 /** POST /profiles/:id/save: the state as Playwright writes it, kept as it is. */
-export const SaveProfile = z.object({ storageState: z.record(z.string(), z.unknown()) });
+export const SaveProfile = z.object({ storageState: openMap(z.string(), z.unknown()) });
 
 /** 200 of POST /profiles/:id/save. */
 export const ProfileSaved = z.object({

@@ -1,3 +1,4 @@
+import { openMap } from "../open-map.ts";
 import * as z from "zod";
 import { SYNC_WORD_BYTES } from "./sync-word.ts";
 
@@ -21,7 +22,7 @@ export const Identity = z.object({
   /** Addresses of name servers; empty: names resolve to nothing. */
   nameServers: z.array(z.union([z.ipv4(), z.ipv6()])).max(3),
   /** The session's environment, for every command. */
-  envs: z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)),
+  envs: openMap(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)),
   /** Where commands run and as whom, unless they say otherwise: of a machine made of a custom template. */
   cwd: z.string().startsWith("/").max(4096).exactOptional(),
   user: z.string().max(32).exactOptional(),

@@ -1,3 +1,4 @@
+import { openMap } from "../open-map.ts";
 import * as z from "zod";
 import { FILE_METHODS } from "./file-methods.ts";
 import { GIT_METHODS } from "./git-methods.ts";
@@ -23,7 +24,7 @@ export const EXIT_CODES = { timedOut: 124, noCommand: 127, outOfMemory: 137 } as
 
 const noNul = z.string().regex(/^[^\0]*$/, "has a NUL character");
 const path = noNul.min(1).max(4096);
-const envs = z.record(z.string().regex(/^[^=\0]+$/), noNul);
+const envs = openMap(z.string().regex(/^[^=\0]+$/), noNul);
 const timeoutMs = z.number().positive().exactOptional();
 const ok = z.object({ ok: z.literal(true) });
 const nothing = z.object({});

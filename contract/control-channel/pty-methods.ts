@@ -1,7 +1,8 @@
+import { openMap } from "../open-map.ts";
 import * as z from "zod";
 
 const noNul = z.string().regex(/^[^\0]*$/, "has a NUL character");
-const envs = z.record(z.string().regex(/^[^=\0]+$/), noNul);
+const envs = openMap(z.string().regex(/^[^=\0]+$/), noNul);
 const TerminalId = z.string().regex(/^pty_[0-9a-z]+$/);
 const ok = z.object({ ok: z.literal(true) });
 

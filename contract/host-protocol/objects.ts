@@ -19,6 +19,11 @@ export const AskObject = z.object({
   object: ObjectName,
   /** Of what is to be stored; absent, it is to be read. */
   sizeBytes: z.int().nonnegative().max(LIMITS.objectBytes).exactOptional(),
+  /**
+   * It is stored only while what lies there has this `etag`, or nothing lies there when it is null. Of an object of one PUT:
+   * that is 412 otherwise.
+   */
+  ifEtag: z.string().max(200).nullable().exactOptional(),
   /** It is to go, and is gone with the answer, whether it was there or not. */
   delete: z.literal(true).exactOptional(),
 });
@@ -30,6 +35,8 @@ export const ObjectUrls = z.object({
   /** To read it, by ranges if wanted. */
   get: z.string().exactOptional(),
   sizeBytes: z.int().nonnegative().exactOptional(),
+  /** Of what is to be read: another one once it is stored again. */
+  etag: z.string().exactOptional(),
   /** To store all of it at once. */
   put: z.string().exactOptional(),
   /** To store it in parts, each of exactly so many bytes, in any order. */

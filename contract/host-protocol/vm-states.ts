@@ -9,6 +9,13 @@ export const SnapshotId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
 /** A saved machine's name in the object store of its org: `rec_…`, new with every saving; a snapshot's is its own id. */
 export const RecordId = SnapshotId;
 
+/** The object of a stored record that is written last and removed first, and what the gateway reads of it: whose it is. */
+export const RECORD_MANIFEST = "manifest.json";
+export const RecordManifest = z.object({
+  /** `id`: of a saved machine its sandbox's. */
+  record: z.object({ id: z.string(), recordId: RecordId }),
+});
+
 /** Which record, and whether all of it is in the object store: only then can another host go on from it. */
 export const Stored = {
   recordId: RecordId.exactOptional(),

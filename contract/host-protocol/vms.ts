@@ -51,7 +51,8 @@ export type VmPlaced = z.infer<typeof VmPlaced>;
 
 /**
  * Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. `VolumeBusy` (503): a volume is
- * held by another machine of this host, or its last state lies with another host, or it cannot be told.
+ * held by another machine of this host, or its last state lies with another host, or it cannot be told. `VolumePathTaken`
+ * (409): where a volume shall be there is something that is no folder.
  */
 export const VmRefused = z.object({
   error: z.string(),
@@ -63,6 +64,7 @@ export const VmRefused = z.object({
     "SnapshotNotRestorable",
     "UnknownSnapshot",
     "VolumeBusy",
+    "VolumePathTaken",
   ]),
   hint: z.string().exactOptional(),
   missingCapabilities: z.array(z.string()).exactOptional(),

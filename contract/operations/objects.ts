@@ -21,7 +21,13 @@ export const OBJECTS = {
     auth: "none",
     bodyBytes: LIMITS.objectPartBytes,
     success: { status: 200, body: ObjectStored },
-    errors: ["ValidationError", "ObjectNotFound", "UploadVoid", "ControlPlaneUnavailable"],
+    errors: [
+      "ValidationError",
+      "ObjectNotFound",
+      "ObjectChanged",
+      "UploadVoid",
+      "ControlPlaneUnavailable",
+    ],
   },
   completeObject: {
     method: "POST",

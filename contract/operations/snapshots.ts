@@ -23,6 +23,7 @@ export const SNAPSHOTS = {
       "IdempotencyKeyReused",
       "NotFound",
       "NotRunning",
+      "PlanLimitExceeded",
       "HostCapabilityMissing",
       "HostRejected",
       "HostUnreachable",

@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
+import { openMap } from "../open-map.ts";
 import { LifecycleWanted } from "./lifecycle.ts";
 import { MountPath } from "./mount-path.ts";
-import { BUILT_IN_TEMPLATES, Envs, Isolation, VM_SIZES, VmKind } from "./machine.ts";
+import { BUILT_IN_TEMPLATES, Envs, Isolation, TEXTS, VM_SIZES, VmKind } from "./machine.ts";
 
 /** A size that may be asked for. On `shared` there is less of it (document 2, Limits). */
 const size = ({ least, most }: { least: number; most: number }) =>
@@ -10,7 +11,7 @@ const size = ({ least, most }: { least: number; most: number }) =>
 
 const label = z.string().max(1024);
 /** Opaque labels: at most 1024 characters a key and a value (document 2). */
-export const Labels = z.record(label, label);
+export const Labels = openMap(label, label, TEXTS);
 
 // A volume of any name may be asked for: what is not the org's is unknown.
 const Mount = z.object({ volumeId: z.string().min(1), path: MountPath });

@@ -1,3 +1,4 @@
+import { openMap } from "../open-map.ts";
 import * as z from "zod";
 
 /** The two kinds of machine (document 2). */
@@ -40,9 +41,14 @@ export const VmSize = {
 };
 
 const label = z.string().max(1024);
+/** The JSON Schema of a map of such texts. */
+export const TEXTS = {
+  propertyNames: { maxLength: 1024 },
+  additionalProperties: { type: "string", maxLength: 1024 },
+};
 
 /** The session's environment: at most 1024 characters a key and a value (document 2). */
-export const Envs = z.record(label.regex(/^[^=\0]+$/), label.regex(/^[^\0]*$/));
+export const Envs = openMap(label.regex(/^[^=\0]+$/), label.regex(/^[^\0]*$/), TEXTS);
 
 /** What a size means: the whole machine's, or a share of one (document 2, create response). */
 export const Enforcement = z.object({

@@ -137,9 +137,10 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
     });
     for (let opened = 0; opened < 10; opened += 1)
       await client.call("Target.createTarget", { url: "about:blank" });
-    const attached = client.heard.filter((message) => message.method === "Target.attachedToTarget");
-    expect(attached.length).toBeGreaterThanOrEqual(10);
-    const [first] = attached.map((message) => message.params as { sessionId: string });
+    const attached = () =>
+      client.heard.filter((message) => message.method === "Target.attachedToTarget");
+    await expect.poll(() => attached().length).toBeGreaterThanOrEqual(10);
+    const [first] = attached().map((message) => message.params as { sessionId: string });
     const session = first?.sessionId ?? "";
     void client.call(
       "Runtime.evaluate",
@@ -149,7 +150,7 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
     slot.mux.detach(client);
     // Playwright, attached too, keeps the pages that were opened.
     expect(slot.mux.remembered.clients).toBe(before.clients);
-    await expect.poll(() => slot.mux.remembered.calls, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => slot.mux.remembered.calls).toBe(0);
     const again = new Client(slot);
     await slot.mux.attach(again);
     expect(await again.call("Runtime.evaluate", { expression: "1" }, session)).toMatchObject({
@@ -161,8 +162,11 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
   test("forgets the sessions of a target that is closed", async () => {
     const client = new Client(slot);
     await slot.mux.attach(client);
+    const start = slot.mux.remembered.sessions;
     const created = await client.call("Target.createTarget", { url: "about:blank" });
     const { targetId } = created.result as { targetId: string };
+    // Playwright, attached too, has a session with every page.
+    await expect.poll(() => slot.mux.remembered.sessions).toBe(start + 1);
     const before = slot.mux.remembered.sessions;
     const attached = await client.call("Target.attachToTarget", { targetId, flatten: true });
     const { sessionId } = attached.result as { sessionId: string };

@@ -60,7 +60,8 @@ describe.skipIf(await missingBrowser())("a clock that jumps under a pool", () =>
   test.each([TEN_MINUTES, -TEN_MINUTES])("by %i ms puts no deadline off", async (byMs) => {
     const rig = await Rig.start({ main: JUMPING });
     rigs.push(rig);
-    await rig.place("s", { expiresAt: Date.now() + 3_000 });
+    await rig.warm();
+    await rig.place("s", { expiresAt: Date.now() + 5_000 });
     rig.child.send(byMs);
     const report = await rig.gateway.report("s", ({ ended }) => ended !== undefined);
     expect(report).toMatchObject({ ended: "expired" });

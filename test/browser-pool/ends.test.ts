@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import WebSocket from "ws";
 import { missingBrowser } from "../support/needs.ts";
 import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
-import { browsersOf } from "./processes.ts";
+import { browsersOf, killIfThere } from "./processes.ts";
 import { Rig } from "./rig.ts";
 
 describe.skipIf(await missingBrowser())("how sessions end", () => {
@@ -41,11 +41,11 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     const cdp = await RawCdp.open(rig, id);
     const wire = await wireSocket();
     const closed = closeOf(wire);
-    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 1);
+    await rig.gateway.beat(({ kinds }) => kinds.fast?.idle === 1 && kinds.fast.busy === 1);
     // The older one is busy; the warm one must survive.
     const [first] = browsersOf(rig.child.pid ?? 0);
     if (first === undefined) throw new Error("no browser");
-    process.kill(first, "SIGKILL");
+    killIfThere(first);
     const report = await rig.gateway.report(id, (one) => one.ended !== undefined);
     expect(report).toMatchObject({ ended: "browser_crashed", sockets: 0 });
     const gone = { code: CLOSE_CODES.gone, reason: "The browser crashed." };
@@ -63,13 +63,14 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
       (error: Error) => error.message,
     );
     await rig.gateway.report(id, (report) => report.sockets === 1);
-    for (const pid of browsersOf(rig.child.pid ?? 0)) process.kill(pid, "SIGKILL");
+    for (const pid of browsersOf(rig.child.pid ?? 0)) killIfThere(pid);
     expect(await waiting).toMatch(/closed|crashed|gone/);
   });
 
   test("an ended session is repeated until a heartbeat with it is answered", async () => {
+    await rig.warm();
     rig.gateway.status = 503;
-    await rig.place(id, { expiresAt: Date.now() + 500 });
+    await rig.place(id, { expiresAt: Date.now() + 4_000 });
     const from = rig.gateway.beats.length;
     const has = (beat: { slots: { id: string; ended?: string }[] }): boolean =>
       beat.slots.some((slot) => slot.id === id && slot.ended === "expired");
@@ -81,7 +82,8 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
   });
 
   test("at the deadline the sockets close with its code and the session is gone", async () => {
-    await rig.place(id, { expiresAt: Date.now() + 1_500 });
+    await rig.warm();
+    await rig.place(id, { expiresAt: Date.now() + 6_000 });
     const cdp = await RawCdp.open(rig, id);
     const closed = closeOf(await wireSocket());
     const late = { code: CLOSE_CODES.deadline, reason: expect.stringContaining("deadline") };
@@ -127,8 +129,10 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
       expect(await client.call(method)).toEqual({ id: 1, result: {} });
       expect((await client.closed).code).toBe(CLOSE_CODES.normal);
     }
-    const report = await rig.gateway.report(id, (one) => one.sockets === 0);
-    expect(report.lastClose).toBe("clean");
+    // One from before the first client says nothing of how it left.
+    const isLeft = (one: { sockets: number; lastClose?: string }) =>
+      one.sockets === 0 && one.lastClose !== undefined;
+    expect((await rig.gateway.report(id, isLeft)).lastClose).toBe("clean");
     const other = await RawCdp.open(rig, id);
     expect(await other.call("Browser.crashGpuProcess")).toMatchObject({ error: { code: -32000 } });
     expect((await other.call("Browser.getVersion")).result).toBeDefined();
@@ -154,12 +158,22 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
 
   test("a warm browser that dies is replaced, and no session ends", async () => {
     await rig.place(id);
-    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 1);
-    const warm = browsersOf(rig.child.pid ?? 0).at(-1);
-    if (warm === undefined) throw new Error("no browser");
-    process.kill(warm, "SIGKILL");
-    await rig.gateway.beat((beat) => beat.kinds.fast?.idle === 0);
-    const beat = await rig.gateway.beat((one) => one.kinds.fast?.idle === 1);
+    await rig.gateway.beat(
+      ({ kinds: { fast } }) => fast?.idle === 1 && fast.busy === 1 && fast.recycling === 0,
+    );
+    const browsers = () => browsersOf(rig.child.pid ?? 0);
+    const [busy, warm, ...others] = browsers();
+    if (warm === undefined) throw new Error("no warm browser");
+    expect(others).toEqual([]);
+    killIfThere(warm);
+    await expect
+      .poll(() => browsers().filter((pid) => pid !== warm && pid !== busy))
+      .toHaveLength(1);
+    const beat = await rig.gateway.beat(
+      (one) => one.kinds.fast?.idle === 1,
+      rig.gateway.beats.length,
+    );
+    expect(beat.slots).toMatchObject([{ id }]);
     expect(beat.slots).toEqual([expect.not.objectContaining({ ended: expect.anything() })]);
   });
 

@@ -21,6 +21,8 @@ export class Gateway {
   #open = 0;
   /** The most heartbeats that were ever under way at once. */
   mostAtOnce = 0;
+  /** How often it wants to hear of a pool that has no news. */
+  pollMs = 5_000;
   /** While set, heartbeats wait for it before they are answered. */
   hold: Promise<void> | null = null;
 
@@ -42,7 +44,7 @@ export class Gateway {
         await this.hold;
         this.#open -= 1;
         response.writeHead(isGenuine ? this.status : 401, { "content-type": "application/json" });
-        response.end(JSON.stringify({ end: this.end.splice(0), pollMs: 5000 }));
+        response.end(JSON.stringify({ end: this.end.splice(0), pollMs: this.pollMs }));
       })();
     });
   }

@@ -71,6 +71,7 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
     const cdp = await RawCdp.open(rig, id);
     await firstPage(wire).goto("data:text/html,<title>kept</title>");
     const gone = new Promise((resolve) => wire.once("disconnected", resolve));
+    await rig.gateway.report(id, (one) => one.sockets === 2);
     process.kill(pidOf("1.65"), "SIGKILL");
     await gone;
     const report = await rig.gateway.report(id, (one) => one.sockets === 1);
@@ -127,6 +128,7 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
   test("cuts a client that stops reading, and its browser lives on", async () => {
     const wire = await RawWire.open(rig, id, "1.65");
     const other = await byWire(rig, id);
+    await rig.gateway.report(id, (report) => report.sockets === 2);
     wire.socket.pause();
     const arg = { value: { v: "undefined" }, handles: [] };
     // 300 MiB of answers, of which may wait 64 and one more.
@@ -135,7 +137,7 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
       wire.send(wire.guidOf("Frame") ?? "", "evaluateExpression", evaluation);
     await rig.gateway.report(id, (report) => report.sockets === 1);
     expect(await firstPage(other).evaluate("1 + 1")).toBe(2);
-  }, 60_000);
+  }, 180_000);
 
   test("leaves dialogs to the client that drives the browser, whichever that is", async () => {
     const older = (): Promise<Browser> => byWireOf("1.63", rig, id);

@@ -3,12 +3,12 @@ import { readFileSync, readdirSync } from "node:fs";
 export interface ProcessInfo {
   pid: number;
   parent: number;
-  /** When it began, in the machine's ticks: pids begin again at the end of their range, and tell no order. */
+  /** When it began, in the machine's ticks: pids begin again at the end of their range, and tell neither order nor identity. */
   began: number;
   command: string;
 }
 
-/** Every process of the machine. */
+/** Every process of the machine that is more than a zombie. */
 export function processes(): ProcessInfo[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -18,12 +18,23 @@ export function processes(): ProcessInfo[] {
         const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
         const command = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
         const [parent, began] = [Number(fields[1]), Number(fields[19])];
+        // Its parent has yet to hear of its end.
+        if (fields[0] === "Z" || fields[0] === "X") return [];
         return [{ pid: Number(name), parent, began, command }];
       } catch {
         // It ended meanwhile.
         return [];
       }
     });
+}
+
+/** Kills a process, unless it ended meanwhile. */
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
 }
 
 /** All processes below one. */

@@ -42,7 +42,7 @@ export class RawWire {
   async call(guid: string, method: string, params: object): Promise<string> {
     const id = this.send(guid, method, params);
     const answer = () => this.#heard.find((message) => message.id === id);
-    await expect.poll(answer, { timeout: 10_000 }).toBeDefined();
+    await expect.poll(answer).toBeDefined();
     return JSON.stringify(answer());
   }
 

@@ -60,7 +60,7 @@ describe.skipIf(await missingBrowser())("wire versions", () => {
       const pages = () => browser.contexts()[0]?.pages() ?? [];
       const titles = async (): Promise<string[]> =>
         (await Promise.all(pages().map((page) => page.title()))).toSorted();
-      await expect.poll(titles, { timeout: 10_000 }).toEqual(["", "1.63", "1.64", "1.65"]);
+      await expect.poll(titles).toEqual(["", "1.63", "1.64", "1.65"]);
     }
     await rig.delete("all");
   });

@@ -15,12 +15,13 @@ const codes = Object.keys(ERRORS) as ErrorCode[];
 const coded = codes.filter((code) => code !== "Unauthorized" && code !== "ReplayNotFound");
 
 test.each(coded)(
-  "%s answers its status with error, code, and retryable only when true",
+  "%s answers its status with error, code, and retryable when it is, or when the document says that it is not",
   async (code) => {
     const { status, retryable } = ERRORS[code];
     const response = errorResponse(new ApiError(code, "text"));
     expect(response.status).toBe(status);
-    const body = { error: "text", code, ...(retryable && { retryable }) };
+    const isTold = retryable || code === "SnapshotNotRestorable";
+    const body = { error: "text", code, ...(isTold && { retryable }) };
     expect(await response.json()).toEqual(body);
   },
 );

@@ -10,6 +10,8 @@ test("every plan has all that a cheaper one has", () => {
     expect(more.features).toEqual(expect.arrayContaining([...less.features]));
     expect(more.browsers).toBeGreaterThan(less.browsers);
     expect(more.vms).toBeGreaterThan(less.vms);
+    expect(more.snapshots).toBeGreaterThan(less.snapshots);
+    expect(more.templates).toBeGreaterThan(less.templates);
   }
 });
 

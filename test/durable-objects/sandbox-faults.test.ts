@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { SandboxStore } from "../../durable-objects/sandbox-store.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { app } from "../../src/app.ts";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
+import { call, json, newOrg, patiently } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../support/worker-vm-host.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
@@ -38,7 +38,7 @@ const startingOf = (key: string) =>
     const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
     if (!sandboxes[0]) throw new Error("not yet");
     return sandboxes[0].sandboxId;
-  }, 10_000);
+  }, 30_000);
 
 describe("a part of the gateway that fails:", () => {
   test.each([
@@ -87,11 +87,11 @@ describe("a part of the gateway that fails:", () => {
     });
     const response = await call("/sandboxes", { method: "POST", bearer: key });
     expect(response.status).toBe(503);
-    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 10_000);
+    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 30_000);
     await evictDurableObject(object);
     await vi.waitFor(async () => {
       expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("D1: an org that does not pay in advance is served, one that does is 503", async () => {
@@ -111,7 +111,7 @@ describe("a create whose object dies", () => {
     const host = await newVmHost();
     await host.steer({ put: "hang" });
     const { key } = await newOrg("free", { vms: 1 });
-    const creating = call("/sandboxes", { method: "POST", bearer: key });
+    const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 30_000);
     const id = await startingOf(key);
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
@@ -122,11 +122,11 @@ describe("a create whose object dies", () => {
     await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
       storage.kv.put("sandbox", { ...sandbox, state }),
     );
-    await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
     await vi.waitFor(async () => {
+      await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
       const list = await call("/sandboxes?state=starting", { bearer: key });
       expect(await list.json()).toEqual({ sandboxes: [] });
-    }, 10_000);
+    }, 30_000);
     expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(404);
     await host.steer({});
     expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
@@ -137,7 +137,7 @@ test("a sandbox that is deleted while it is created holds nothing: no place, no 
   const host = await newVmHost();
   await host.steer({ put: "hang" });
   const { key } = await newOrg("free", { vms: 1 });
-  const creating = call("/sandboxes", { method: "POST", bearer: key });
+  const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 5_000);
   const id = await startingOf(key);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(200);
@@ -204,15 +204,17 @@ test("a record that has been gone for a day is forgotten; its id is 404 then, an
   const { sandboxId: id } = await newSandbox(key);
   const stub = env.SANDBOXES.getByName(id);
   await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });
-  await vi.waitFor(async () => expect((await stored(id))?.owed).toEqual([]), 10_000);
+  await vi.waitFor(async () => expect((await stored(id))?.owed).toEqual([]), 30_000);
   await runInDurableObject(stub, (_object, { storage }) => {
     const sandbox = storage.kv.get<StoredSandbox>("sandbox");
     if (sandbox?.state.status !== "gone") throw new Error("not gone");
     const endedAt = Date.now() - 86_400_000;
     storage.kv.put("sandbox", { ...sandbox, state: { ...sandbox.state, endedAt } });
   });
-  await runDurableObjectAlarm(stub);
-  expect(await stored(id)).toBeUndefined();
+  await vi.waitFor(async () => {
+    await runDurableObjectAlarm(stub);
+    expect(await stored(id)).toBeUndefined();
+  }, 30_000);
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(404);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
 });

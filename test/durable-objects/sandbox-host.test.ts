@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { call, newOrg, newPool } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost, vmOf } from "../support/worker-vm-host.ts";
 
 async function placed() {
@@ -46,10 +46,10 @@ describe("a heartbeat of a VM host", () => {
       // The host's object hears of a placement a second after it.
       await host.beat({ vms: [] });
       expect(await stub.read()).toMatchObject({ state: "gone", closeReason: "host_lost" });
-    }, 10_000);
+    }, 30_000);
     await vi.waitFor(async () => {
       expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("of another start of the host: gone, billed to when the first was last heard", async () => {
@@ -62,7 +62,7 @@ describe("a heartbeat of a VM host", () => {
       const [end] = await endOf(orgId);
       // The last heartbeat of the first start may be older than the machine: then it cost nothing.
       expect(end).toBeLessThanOrEqual((seenAt ?? 0) + 1000);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("that says its machine died: gone", async () => {
@@ -89,13 +89,13 @@ describe("a heartbeat of a VM host", () => {
     expect([key, orgId]).toBeTruthy();
     await host.steer({ put: "hang" });
     const other = await newOrg();
-    const creating = call("/sandboxes", { method: "POST", bearer: other.key });
+    const creating = patiently("/sandboxes", { method: "POST", bearer: other.key }, 5_000);
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes?state=starting", { bearer: other.key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
       if (!sandboxes[0]) throw new Error("not yet");
       return sandboxes[0].sandboxId;
-    }, 10_000);
+    }, 30_000);
     const held = (await host.heartbeat()).vms;
     const reply = await host.beat({ vms: [...held, vmOf(id, { state: "starting" })] });
     expect(reply.end).toEqual([]);
@@ -159,7 +159,7 @@ describe("a VM host that falls silent", () => {
     expect((await fleet(env).list()).map(({ hostId }) => hostId)).not.toContain(host.hostId);
     const record = await call(`/sandboxes/${id}`, { bearer: key });
     expect(await record.json()).toMatchObject({ state: "running" });
-    await vi.waitFor(async () => expect((await endOf(orgId))[0]).toBeGreaterThan(0), 10_000);
+    await vi.waitFor(async () => expect((await endOf(orgId))[0]).toBeGreaterThan(0), 30_000);
     const exec = await call(`/sandboxes/${id}/exec`, {
       method: "POST",
       body: '{"cmd":"true"}',
@@ -170,7 +170,7 @@ describe("a VM host that falls silent", () => {
     expect((await call(`/sandboxes/${id}/metrics`, { bearer: key })).status).toBe(404);
     await evictDurableObject(stub);
     await host.beat();
-    await vi.waitFor(async () => expect(await endOf(orgId)).toHaveLength(2), 10_000);
+    await vi.waitFor(async () => expect(await endOf(orgId)).toHaveLength(2), 30_000);
     expect((await endOf(orgId))[1]).toBeNull();
   });
 

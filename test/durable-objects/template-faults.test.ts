@@ -21,7 +21,7 @@ import {
 const isTaken = async (key: string, id: string) =>
   vi.waitFor(async () => {
     expect((await logs(key, id)).entries).not.toEqual([]);
-  }, 10_000);
+  }, 30_000);
 
 const change = (org: string, id: string, to: (template: StoredTemplate) => StoredTemplate) =>
   runInDurableObject(templateObject(env, org, id), (_object, { storage }) => {
@@ -71,7 +71,7 @@ describe("a host that", () => {
       expect(entries.map(({ line }) => line)).toContain(
         "The host has lost the build. It begins anew.",
       );
-    }, 10_000);
+    }, 30_000);
     await host.steer({ build: "ok" });
     expect(await until(key, templateId)).toMatchObject({ state: "ready", step: 2 });
   });
@@ -107,7 +107,7 @@ describe("a host that", () => {
       await runDurableObjectAlarm(templateObject(env, orgId, templateId));
       const { calls } = await host.steer();
       expect(calls.some(({ method }) => method === "DELETE")).toBe(true);
-    }, 15_000);
+    }, 30_000);
     expect((await other.steer()).templates).toContain(templateId);
   });
 
@@ -138,13 +138,13 @@ describe("a host that", () => {
     await vi.waitFor(async () => {
       await runDurableObjectAlarm(stub);
       expect((await host.steer()).templates).not.toContain(templateId);
-    }, 15_000);
+    }, 30_000);
     // Then nothing of it is kept.
     await vi.waitFor(async () => {
       await runInDurableObject(stub, (_object, { storage }) => {
         expect(new TemplateStore(storage).load()).toBeNull();
       });
-    }, 10_000);
+    }, 30_000);
   });
 });
 
@@ -181,7 +181,9 @@ describe("a part of the gateway that fails:", () => {
     expect(await refused.json()).toMatchObject({ code: "AdmissionUnavailable", retryable: true });
     expect((await host.steer()).calls).toEqual([]);
     await evictDurableObject(stub);
-    expect((await post(key, bodyOf())).status).toBe(202);
+    // To its end, so that it comes to no host of another test.
+    const { templateId } = await newTemplate(key);
+    await until(key, templateId);
   });
 
   test("a database that cannot be written is 502, and what was begun is undone", async () => {
@@ -195,6 +197,6 @@ describe("a part of the gateway that fails:", () => {
     expect(await refused.json()).toMatchObject({ code: "ControlPlaneUnavailable" });
     expect((await host.steer()).calls.filter(({ method }) => method === "POST")).toEqual([]);
     // The org's place for builds is free.
-    await vi.waitFor(async () => expect((await post(key, bodyOf())).status).toBe(202), 10_000);
+    await vi.waitFor(async () => expect((await post(key, bodyOf())).status).toBe(202), 30_000);
   });
 });

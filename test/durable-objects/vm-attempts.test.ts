@@ -28,7 +28,7 @@ describe("a host that says nothing", () => {
     const { sandboxId } = await newSandbox(key);
     expect(await other.held()).toEqual([sandboxId]);
     await first.steer({});
-    await vi.waitFor(async () => expect(await first.calls("DELETE")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await first.calls("DELETE")).toHaveLength(1), 30_000);
     expect(await first.held()).toEqual([]);
     expect(await other.held()).toEqual([sandboxId]);
     const record = await call(`/sandboxes/${sandboxId}`, { bearer: key });
@@ -38,7 +38,7 @@ describe("a host that says nothing", () => {
   test("is waited for when nobody else has room: then the other is not asked beside it", async () => {
     const { first, other, key } = await two("wait", FULL);
     const creating = newSandbox(key);
-    await vi.waitFor(async () => expect(await first.calls("PUT")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await first.calls("PUT")).toHaveLength(1), 30_000);
     await first.steer({});
     const { sandboxId } = await creating;
     expect(await first.held()).toEqual([sandboxId]);

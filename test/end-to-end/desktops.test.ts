@@ -105,15 +105,15 @@ describe("the screen of a desktop", () => {
   );
 
   test("ends at the host with the client's code", async () => {
+    const closed = it.host.guest.endOfNext();
     const socket = await open(desktop.streamUrl);
-    const closed = it.host.guest.closed();
     socket.close(4001, "enough");
     expect(await closed).toEqual({ code: 4001, reason: "enough" });
   });
 
   test("that breaks off at the client breaks off at the host", async () => {
+    const closed = it.host.guest.endOfNext();
     const socket = await open(desktop.streamUrl);
-    const closed = it.host.guest.closed();
     socket.terminate();
     expect((await closed).code).toBe(1006);
   });

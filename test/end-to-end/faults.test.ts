@@ -10,9 +10,10 @@ import { afterAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { testGateway } from "../support/gateway.ts";
 import { PoolProcess } from "../support/pool-process.ts";
+import { killIfThere } from "../support/process-tree.ts";
 import { startSite } from "../support/site.ts";
 
-const PATIENCE = { timeout: 30_000, interval: 200 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
 
 const site = await startSite();
 const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
@@ -39,15 +40,6 @@ async function read(id: string): Promise<SessionRecord> {
   return SessionRecord.parse(await (await call(`/sessions/${id}`)).json());
 }
 
-/** One kill may have taken others along. */
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
-}
-
 async function opened(url: string): Promise<WebSocket> {
   const socket = new WebSocket(url);
   await once(socket, "open");
@@ -63,7 +55,7 @@ test("a browser that is killed: the socket says why, the session is released, th
   expect([code, String(reason)]).toEqual([CLOSE_CODES.gone, "The browser crashed."]);
   await vi.waitFor(
     async () => expect((await read(session.sessionId)).closeReason).toBe("browser_crashed"),
-    { timeout: 5000, interval: 100 },
+    { timeout: 30_000, interval: 100 },
   );
   await vi.waitFor(async () => {
     const health = Health.parse(await (await call("/health")).json());

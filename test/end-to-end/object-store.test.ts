@@ -69,6 +69,17 @@ test("an object that is stored again is replaced", async () => {
   expect(await digest(join(folder, "twice"))).toBe(await digest(second));
 });
 
+test("of two that replace one object at once the second is refused, and knows why", async () => {
+  const object = named("race");
+  await store.upload(object, fileOf("race-0", 10), null);
+  const etag = (await store.fetch(object, join(folder, "race")))?.etag;
+  await store.upload(object, fileOf("race-1", 20), etag);
+  const late = store.upload(object, fileOf("race-2", 30), etag);
+  await expect(late).rejects.toMatchObject({ status: 412, isChanged: true, isPassing: false });
+  await store.download(object, join(folder, "race"));
+  expect(await digest(join(folder, "race"))).toBe(await digest(join(folder, "race-1")));
+});
+
 test("what is not there is said, and no file is made of it", async () => {
   expect(await store.download(named("never"), join(folder, "never"))).toBe(false);
   expect(readdirSync(folder)).not.toContain("never");
@@ -87,7 +98,9 @@ test("a download that breaks off half way leaves the file as it was, and no draf
   const cut = createServer((request, response) => {
     const get = `http://127.0.0.1:${(cut.address() as AddressInfo).port}/bytes`;
     if (request.url !== "/bytes")
-      return void response.end(JSON.stringify({ expiresInSeconds: 1, get, sizeBytes: 10 }));
+      return void response.end(
+        JSON.stringify({ expiresInSeconds: 1, get, sizeBytes: 10, etag: "e" }),
+      );
     response.writeHead(206, { "content-length": "10" });
     response.write("123456789", () => response.destroy());
   });

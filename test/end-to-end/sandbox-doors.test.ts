@@ -9,8 +9,10 @@ import { Preview } from "@svc/contract/vm/preview.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
+import type { TestGateway } from "../support/gateway.ts";
+import { killIfThere } from "../support/process-tree.ts";
+import { RealMachines } from "../support/real-machines.ts";
+import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -38,26 +40,16 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
 describe.skipIf(await missingMachine())("a real sandbox", { timeout: LONG }, () => {
   let gateway: TestGateway;
   let host: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
   let made: SandboxCreated;
 
   beforeAll(async () => {
-    gateway = await testGateway({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
-    host = await VmHostProcess.start(gateway);
-    key = await gateway.newKey();
+    machines = await RealMachines.start({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
+    ({ gateway, host, call } = machines);
     made = await create();
   }, LONG);
-  afterAll(async () => {
-    await host?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   /** While the host has none ready it says that it will be able to. */
   async function create(): Promise<SandboxCreated> {
@@ -193,7 +185,7 @@ describe.skipIf(await missingMachine())("a real sandbox", { timeout: LONG }, () 
     });
     const upload = fetch(url, { method: "PUT", body: endless, duplex: "half" });
     await began.promise;
-    for (const pid of await host.machines()) process.kill(pid, "SIGKILL");
+    for (const pid of await host.machines()) killIfThere(pid);
     const answer = await upload.catch(() => null);
     expect([502, undefined]).toContain(answer?.status);
     await vi.waitFor(async () => {

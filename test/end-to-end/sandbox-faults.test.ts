@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FakeVmMode } from "../support/fake-vm-host.ts";
 import { VmGateway } from "../support/vm-gateway.ts";
 
-const PATIENCE = { timeout: 20_000, interval: 200 };
+const PATIENCE = { timeout: 60_000, interval: 200 };
 const LONG = 240_000;
 
 let it: VmGateway;

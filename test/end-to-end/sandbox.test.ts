@@ -3,8 +3,9 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { testGateway, type TestGateway } from "../support/gateway.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
+import { killIfThere } from "../support/process-tree.ts";
+import { RealMachines } from "../support/real-machines.ts";
+import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -12,26 +13,15 @@ const PATIENCE = { timeout: 120_000, interval: 500 };
 const LONG = 240_000;
 
 describe.skipIf(await missingMachine())("a sandbox", { timeout: LONG }, () => {
-  let gateway: TestGateway;
   let host: VmHostProcess;
-  let key = "";
+  let call: RealMachines["call"];
+  let machines: RealMachines;
 
   beforeAll(async () => {
-    gateway = await testGateway();
-    host = await VmHostProcess.start(gateway);
-    key = await gateway.newKey();
+    machines = await RealMachines.start();
+    ({ host, call } = machines);
   }, LONG);
-  afterAll(async () => {
-    await host?.close();
-    await gateway?.close();
-  });
-
-  const call = (path: string, method = "GET", body?: object) =>
-    fetch(new URL(path, gateway.url), {
-      method,
-      headers: { authorization: `Bearer ${key}` },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  afterAll(() => machines?.close());
 
   /** Creates one; while the host prepares its first machine, 503 says that it will be able to. */
   async function create(body: object = {}): Promise<string> {
@@ -128,8 +118,7 @@ describe.skipIf(await missingMachine())("a sandbox", { timeout: LONG }, () => {
       expect(stdout).not.toBe("");
     }, PATIENCE);
     // Its machine is a warm one from before, or new: all end, and the others are made anew.
-    for (const pid of new Set([...before, ...(await host.machines())]))
-      process.kill(pid, "SIGKILL");
+    for (const pid of new Set([...before, ...(await host.machines())])) killIfThere(pid);
     const answer = await running;
     expect(answer.status).toBe(502);
     expect(ErrorBody.parse(await answer.json())).toMatchObject({ retryable: true });

@@ -126,10 +126,8 @@ describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, 
       202,
       "failed",
     ]);
-    const next = await vi.waitFor(() => begin({ steps: [{ type: "run", cmd: "echo next" }] }), {
-      timeout: 20_000,
-      interval: 200,
-    });
+    const steps = [{ type: "run", cmd: "echo next" }];
+    const next = await vi.waitFor(() => begin({ steps }), PATIENCE);
     expect(await over(next.templateId)).toMatchObject({ state: "ready" });
     // The warm one is left.
     await vi.waitFor(async () => {

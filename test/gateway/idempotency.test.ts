@@ -1,11 +1,13 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
-import { describe, expect, test, vi } from "vitest";
-import { call, newOrg, newPool } from "../support/worker-gateway.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { call, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();
+  // One that is not heard for 15 s would be away.
+  beforeEach(() => pool.beat());
   const { key, orgId } = await newOrg("professional");
   const create = (idempotencyKey: string, body = "{}", bearer = key) =>
     call("/sessions", {
@@ -39,13 +41,18 @@ describe("Idempotency-Key on POST /sessions", async () => {
 
   test("a repeat waits although the object was evicted while the first one ran", async () => {
     await pool.steer({ put: "full" });
-    const first = create("h");
+    const repeat = () => {
+      const headers = { "idempotency-key": "h" };
+      const init = { method: "POST", body: "{}", headers, bearer: key };
+      return patiently("/sessions", init, 30_000);
+    };
+    const first = repeat();
     const object = env.IDEMPOTENCY.getByName(`${orgId} h`);
     const isRunning = () =>
       runInDurableObject(object, (_object, state) => state.storage.kv.get("kept") !== undefined);
-    await vi.waitFor(async () => expect(await isRunning()).toBe(true));
+    await vi.waitFor(async () => expect(await isRunning()).toBe(true), 30_000);
     await evictDurableObject(object);
-    const second = create("h");
+    const second = repeat();
     await pool.steer({ put: "ok" });
     const answers = await Promise.all([first, second]);
     const bodies = await Promise.all(answers.map((answer) => answer.text()));

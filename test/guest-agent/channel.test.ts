@@ -130,11 +130,12 @@ describe("a new life of the machine", () => {
     await rig.connect(WORD);
     await rig.identify();
     expect(await rig.control.host.ask("commands.list", {})).toEqual({ processes: [] });
-    const { stdout } = await rig.control.host.ask("commands.run", {
-      cmd: "bash",
-      args: ["-c", "pgrep -f '[s]leep 86422' | wc -l"],
-    });
-    expect(stdout).toBe("0\n");
+    const left = async () =>
+      rig.control.host.ask("commands.run", {
+        cmd: "bash",
+        args: ["-c", "pgrep -f '[s]leep 86422' | wc -l"],
+      });
+    await expect.poll(left).toMatchObject({ stdout: "0\n" });
   });
 });
 

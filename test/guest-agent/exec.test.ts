@@ -96,6 +96,13 @@ describe("what a command gets", () => {
     expect((await run("echo $GREETING", { env: { GREETING: "mine" } })).stdout).toBe("mine\n");
   });
 
+  test("whatever its keys are called, also as objects of JavaScript call their own", async () => {
+    const names = ["__proto__", "constructor", "prototype", "toString"];
+    const env: unknown = JSON.parse(`{${names.map((name) => `"${name}":"${name}!"`).join(",")}}`);
+    const { stdout } = await run(`echo ${names.map((name) => `$${name}`).join(" ")}`, { env });
+    expect(stdout).toBe(`${names.map((name) => `${name}!`).join(" ")}\n`);
+  });
+
   test("its folder, absolute or from the home folder", async () => {
     await mkdir(join(rig.home, "sub"), { recursive: true });
     expect((await run("pwd", { cwd: join(rig.home, "sub") })).stdout).toBe(`${rig.home}/sub\n`);
@@ -183,7 +190,7 @@ describe("what a command leaves", () => {
     const child = `(read < ${fifo}; echo loud; echo > ${mark}; exec sleep 86402) &`;
     expect(await run(`${child} echo first`)).toMatchObject({ exitCode: 0, stdout: "first\n" });
     await run(`echo go > ${fifo}; until test -e ${mark}; do :; done`);
-    expect(await descendants(rig.pid, "sleep 86402")).toHaveLength(1);
+    await expect.poll(() => descendants(rig.pid, "sleep 86402")).toHaveLength(1);
     await run("pkill -f '[s]leep 86402'");
     await gone("sleep 86402");
   });
@@ -196,12 +203,17 @@ describe("what a command leaves", () => {
       }
     });
     await Promise.all(many);
-    const { stdout } = await run("ps -e -o ppid=,stat=");
-    const ours = new Set([rig.pid, ...(await descendants(rig.pid))].map(String));
-    const rows = (stdout ?? "").split("\n").map((row) => row.trim().split(/\s+/));
-    expect(rows.filter(([parent = "", state]) => ours.has(parent) && state === "Z")).toEqual([]);
+    // What ended last is reaped a moment later.
+    const zombies = async () => {
+      const { stdout } = await run("ps -e -o ppid=,stat=");
+      const ours = new Set([rig.pid, ...(await descendants(rig.pid))].map(String));
+      const rows = (stdout ?? "").split("\n").map((row) => row.trim().split(/\s+/));
+      return rows.filter(([parent = "", state]) => ours.has(parent) && state?.startsWith("Z"));
+    };
+    await expect.poll(zombies).toEqual([]);
     // Its own, and one whose last process may be dying.
-    const groups = await run(`ls -d ${rig.cgroup}/svc-work/*/ | wc -l`);
-    expect(Number(groups.stdout)).toBeLessThanOrEqual(2);
-  }, 60_000);
+    const groups = async () =>
+      Number((await run(`ls -d ${rig.cgroup}/svc-work/*/ | wc -l`)).stdout);
+    await expect.poll(groups).toBeLessThanOrEqual(2);
+  });
 });

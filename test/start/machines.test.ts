@@ -7,7 +7,7 @@ import { Service, stateDir } from "./service.ts";
 
 const isRoot = process.getuid?.() === 0;
 const hindrance = await missingMachine();
-const START_MS = 90_000;
+const START_MS = 240_000;
 
 const lineOf = (service: Service): string =>
   service.lines.find((line) => /^ +(on|off) +sandboxes /.test(line)) ?? "";
@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
       await using service = await Service.ready(env, folder);
       expect(lineOf(service)).toMatch(/^ +off +sandboxes +Image base is being built: \d+ %/);
       const isAtWork = () => service.family().some(({ command }) => command.includes("mmdebstrap"));
-      await expect.poll(isAtWork, { timeout: 60_000 }).toBe(true);
+      await expect.poll(isAtWork, { timeout: 120_000 }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);
@@ -72,7 +72,7 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
       expect(lineOf(service)).toMatch(/^ +on +sandboxes +QEMU \d/);
       const hasMachine = () =>
         service.family().some(({ command }) => command.includes("-incoming defer"));
-      await expect.poll(hasMachine, { timeout: 2 * START_MS, interval: 500 }).toBe(true);
+      await expect.poll(hasMachine, { timeout: START_MS, interval: 500 }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);

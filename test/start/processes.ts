@@ -49,11 +49,10 @@ export function marked(folder: string): Process[] {
   );
 }
 
-export async function expectGone(known: Process[], limitMs: number): Promise<void> {
+/** Waits until all of these are gone. */
+export async function expectGone(known: Process[]): Promise<void> {
   await expect
-    .poll(() => known.filter(isAlive).map(({ pid, command }) => `${pid} ${command}`), {
-      timeout: limitMs,
-    })
+    .poll(() => known.filter(isAlive).map(({ pid, command }) => `${pid} ${command}`))
     .toEqual([]);
 }
 

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
-import { type Process, descendants, expectGone, marked } from "./processes.ts";
+import { killIfThere } from "../support/process-tree.ts";
+import { type Process, descendants, expectGone, isAlive, marked } from "./processes.ts";
 
 /** What a process of `npm start` is, by a piece of its command line. */
 export const ROLES = {
@@ -44,7 +45,8 @@ export class Service implements AsyncDisposable {
     });
     for (const stream of [this.npm.stdout, this.npm.stderr])
       if (stream) createInterface(stream).on("line", (line) => this.lines.push(line));
-    this.exit = once(this.npm, "exit");
+    // Not its exit: what it said last may come after that.
+    this.exit = once(this.npm, "close");
   }
 
   static async ready(
@@ -54,7 +56,7 @@ export class Service implements AsyncDisposable {
   ): Promise<Service> {
     const service = new Service(env, folder, before);
     await expect
-      .poll(() => service.lines.find((line) => line.startsWith("ready ")), { timeout: 60_000 })
+      .poll(() => service.lines.find((line) => line.startsWith("ready ")), { timeout: 120_000 })
       .toMatch(/^ready http:\/\/127\.0\.0\.1:\d+$/)
       .catch(async (error: Error) => {
         await service[Symbol.asyncDispose]();
@@ -87,7 +89,7 @@ export class Service implements AsyncDisposable {
   async wholeFamily(): Promise<Process[]> {
     const isOn = this.lines.some((line) => /^ +on +browsers \(fast\)/.test(line));
     const isWarm = () => this.family().some(({ command }) => /headless.shell/.test(command));
-    if (isOn) await expect.poll(isWarm, { timeout: 20_000 }).toBe(true);
+    if (isOn) await expect.poll(isWarm, { timeout: 60_000 }).toBe(true);
     return this.family();
   }
 
@@ -108,16 +110,16 @@ export class Service implements AsyncDisposable {
 
   /** Nothing that belongs to it is left, neither known now nor born since. */
   async expectNothingLeft(known: Process[]): Promise<void> {
-    await expectGone(known, 10_000);
-    await expect.poll(() => marked(this.folder), { timeout: 10_000 }).toEqual([]);
+    await expectGone(known);
+    await expect.poll(() => marked(this.folder)).toEqual([]);
   }
 
   /** Ends it whatever state a failed test left it in. */
   async [Symbol.asyncDispose](): Promise<void> {
     const family = this.family();
     this.npm.kill("SIGTERM");
-    await expectGone(family, 10_000).catch(() => {
-      for (const { pid } of family) process.kill(pid, "SIGKILL");
+    await expectGone(family).catch(() => {
+      for (const { pid } of family.filter(isAlive)) killIfThere(pid);
     });
     rmSync(this.folder, { recursive: true, force: true });
   }

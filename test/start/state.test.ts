@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { Service } from "./service.ts";
 
-describe.skipIf(process.platform !== "linux")("the state folder", { timeout: 90_000 }, () => {
+describe.skipIf(process.platform !== "linux")("the state folder", { timeout: 300_000 }, () => {
   test("a second start on it refuses in one line and leaves the first alone", async () => {
     await using first = await Service.ready();
     const second = new Service({}, first.folder);
@@ -44,7 +44,7 @@ test("a taken port is said in one line", async () => {
 
 test.skipIf(process.platform !== "linux")(
   "a missing browser turns browsers off and nothing else",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     await using service = await Service.ready({ SVC_CHROMIUM: "/nowhere/chromium" });
     expect(service.lines.some((line) => /^\s+off\b.*\/nowhere\/chromium/.test(line))).toBe(true);
@@ -54,7 +54,7 @@ test.skipIf(process.platform !== "linux")(
 
 test.skipIf(process.platform !== "linux")(
   "the banner tells the key, and what may be reached although it is private",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     await using service = await Service.ready({ SVC_EGRESS_ALLOW: "127.0.0.1:9" });
     const said = service.lines.join("\n");

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
-import { WebSocketServer } from "ws";
+import { type WebSocket, WebSocketServer } from "ws";
 import { forwardRequest, forwardUpgrade, type PortVm } from "../../vm-host/server/ports.ts";
 
 /** The ports of a guest that a server listens on. */
@@ -19,10 +19,15 @@ export class FakeGuest {
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
 
-  #onClose: (end: { code: number; reason: string }) => void = () => {};
+  #onNext: ((socket: WebSocket) => void) | null = null;
+  /** An answer of events that waits for its client to come back. */
+  #goOn: (() => void) | null = null;
 
   constructor() {
-    this.#server = createServer((request, response) => void answer(request, response));
+    this.#server = createServer((request, response) => {
+      const isEvents = request.url?.startsWith("/events");
+      void (isEvents ? this.#events(response) : answer(request, response));
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       if (request.url?.startsWith("/refuse"))
         return void socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nnot you");
@@ -53,15 +58,18 @@ export class FakeGuest {
       await forwardUpgrade(this.#vm, restOf(request), request, socket, head);
   }
 
-  /** How the next of its sockets ends that does. */
-  closed(): Promise<{ code: number; reason: string }> {
-    return new Promise((resolve) => (this.#onClose = resolve));
+  /** How the next socket ends that is opened: one that was there before may still be closing. */
+  async endOfNext(): Promise<{ code: number; reason: string }> {
+    const socket = await new Promise<WebSocket>((resolve) => (this.#onNext = resolve));
+    const [code, reason] = await once(socket, "close");
+    return { code, reason: String(reason) };
   }
 
   /** Echoes messages; `headers` and `url` say what the upgrade carried, `close 4404` closes with that code. */
   control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
-      client.on("close", (code, reason) => this.#onClose({ code, reason: String(reason) }));
+      this.#onNext?.(client);
+      this.#onNext = null;
       client.on("message", (data, isBinary) => {
         const text = String(data as Buffer);
         if (text === "headers") client.send(JSON.stringify(request.rawHeaders));
@@ -70,6 +78,20 @@ export class FakeGuest {
         else client.send(data, { binary: isBinary });
       });
     });
+  }
+
+  /** One event at once, the next when the client has come back to say that it got it. */
+  #events(response: ServerResponse): void {
+    if (this.#goOn) {
+      this.#goOn();
+      return void response.end("went on");
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: one\n\n");
+    this.#goOn = () => {
+      this.#goOn = null;
+      response.end("data: two\n\n");
+    };
   }
 
   async #dial(port: number): Promise<Socket> {
@@ -105,8 +127,6 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     case "redirect":
       response.setHeader("set-cookie", ["a=1; Path=/", "b=2; Domain=preview.test; HttpOnly"]);
       return void response.writeHead(302, { location: "/next?x=%2F&svc_token=kept" }).end();
-    case "events":
-      return events(response);
     case "cut":
       response.writeHead(200);
       return void response.write("half", () => response.destroy());
@@ -123,19 +143,4 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 function plain(response: ServerResponse, body: string | Buffer, headers: object): void {
   const length = { "content-length": Buffer.byteLength(body) };
   response.writeHead(200, { "content-type": "text/plain", ...length, ...headers }).end(body);
-}
-
-/** One event at once, the next when the client has come back to say that it got it: /events?next. */
-let goOn: (() => void) | null = null;
-function events(response: ServerResponse): void {
-  if (goOn) {
-    goOn();
-    return void response.end("went on");
-  }
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  response.write("data: one\n\n");
-  goOn = () => {
-    goOn = null;
-    response.end("data: two\n\n");
-  };
 }

@@ -26,6 +26,7 @@ export const FakeVmMode = z.object({
       "small",
       "lacking",
       "busy",
+      "taken",
       "fault",
       "hang",
       "wait",
@@ -46,19 +47,17 @@ export const FakeVmMode = z.object({
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
 
-const REFUSALS: Record<"image" | "full" | "small" | "lacking" | "busy", [number, VmRefused]> = {
+const REFUSALS = {
   busy: [503, { error: "Its last state lies with another host.", code: "VolumeBusy" }],
+  taken: [409, { error: "/data is no folder.", code: "VolumePathTaken" }],
   image: [
     503,
     { error: "No image yet.", code: "NoCapacity", hint: "The image is at 40 %.", percent: 40 },
   ],
   full: [503, { error: "Every place on this host is taken.", code: "NoCapacity" }],
   small: [507, { error: "This size does not fit here.", code: "InsufficientCapacity" }],
-  lacking: [
-    409,
-    { error: "no", code: "HostCapabilityMissing", missingCapabilities: ["snapshots"] },
-  ],
-};
+  lacking: [409, { error: "", code: "HostCapabilityMissing", missingCapabilities: ["snapshots"] }],
+} satisfies Record<string, [number, VmRefused]>;
 
 const METRICS = VmMetrics.parse({
   cpuPct: 1.5,

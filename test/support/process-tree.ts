@@ -12,9 +12,20 @@ async function processOf(pid: number): Promise<Process[]> {
     const command = await readFile(`/proc/${pid}/cmdline`, "utf8");
     // The name before it may have spaces and brackets of its own.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // Its parent has yet to hear of its end.
+    if (fields[0] === "Z" || fields[0] === "X") return [];
     return [{ pid, parent: Number(fields[1]), command: command.replaceAll("\0", " ") }];
   } catch {
     return [];
+  }
+}
+
+/** Kills a process, unless it ended meanwhile: one kill may have taken others along. */
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
 

@@ -11,12 +11,20 @@ export class VmGateway {
   readonly host: FakeVmHost;
   readonly key: string;
   readonly id: string;
+  /** Where the host listens. */
+  readonly #url: string;
   /** A host that is not heard for 15 s is away. */
   #beats: NodeJS.Timeout | undefined;
 
-  private constructor(gateway: TestGateway, host: FakeVmHost, key: string, id: string) {
+  private constructor(
+    gateway: TestGateway,
+    { host, url }: { host: FakeVmHost; url: string },
+    key: string,
+    id: string,
+  ) {
     this.gateway = gateway;
     this.host = host;
+    this.#url = url;
     this.key = key;
     this.id = id;
   }
@@ -32,7 +40,7 @@ export class VmGateway {
     const headers = { authorization: `Bearer ${key}` };
     const answer = await fetch(new URL("/sandboxes", gateway.url), { method: "POST", headers });
     const { sandboxId } = SandboxCreated.parse(await answer.json());
-    const made = new VmGateway(gateway, host, key, sandboxId);
+    const made = new VmGateway(gateway, { host, url }, key, sandboxId);
     // While it restarts nobody hears it.
     made.#beats = setInterval(() => void beat(made.gateway, host, url).catch(() => null), 5_000);
     return made;
@@ -43,6 +51,8 @@ export class VmGateway {
     const port = Number(this.gateway.url.port);
     await this.gateway.close();
     this.gateway = await open({ port, stateDir });
+    // However long that took.
+    await beat(this.gateway, this.host, this.#url);
   }
 
   async close(): Promise<void> {

@@ -23,7 +23,11 @@ export class VmHostProcess {
     this.#child = start(env);
   }
 
-  static async start(gateway: TestGateway, hostId = "vm-local"): Promise<VmHostProcess> {
+  static async start(
+    gateway: TestGateway,
+    hostId = "vm-local",
+    env: Record<string, string> = {},
+  ): Promise<VmHostProcess> {
     await writeAgent(AGENT);
     const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
     const host = new VmHostProcess(stateDir, {
@@ -35,6 +39,7 @@ export class VmHostProcess {
       SVC_BUILD_IMAGES: "0",
       SVC_WARM_VM: "1",
       SVC_LOG_LEVEL: "warn",
+      ...env,
     });
     await host.ready();
     return host;

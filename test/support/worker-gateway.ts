@@ -6,6 +6,7 @@ import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { inject } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
+import { app } from "../../src/app.ts";
 
 export const BASE = "http://svc.test";
 
@@ -18,6 +19,18 @@ export function call(
   const headers = new Headers(rest.headers);
   if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`);
   return exports.default.fetch(new URL(path, BASE), { ...rest, headers, redirect: "manual" });
+}
+
+/** As `call`, but a create waits for its place as long as it is told: for what must happen meanwhile. */
+export async function patiently(
+  path: string,
+  { bearer, headers, ...init }: RequestInit & { bearer: string },
+  acquireMs: number,
+): Promise<Response> {
+  const shown = new Headers(headers);
+  shown.set("authorization", `Bearer ${bearer}`);
+  const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(acquireMs) };
+  return app.request(new URL(path, BASE).href, { ...init, headers: shown }, bindings);
 }
 
 /** A JSON body as `init`. */

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync, watch } from "node:fs";
 import { join } from "node:path";
 import { SnapshotTaken, VmPaused, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
+import { expect } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { below } from "../browser-pool/processes.ts";
 import { type Rig, pathOf } from "./rig.ts";
@@ -37,21 +38,28 @@ export function fork(rig: Rig, id: string, snapshotId: string) {
 /** How many machines a host runs. */
 export const machinesOf = (rig: Rig): number => pidsOf(rig).length;
 
+/** Waits until a host runs so many: the process of one that was ended goes a moment later. */
+export const runs = (rig: Rig, count: number): Promise<void> =>
+  expect.poll(() => machinesOf(rig)).toBe(count);
+
 /** The processes of a host's machines. */
 export const pidsOf = (rig: Rig): number[] =>
   below(rig.child.pid ?? 0)
     .filter(({ command }) => command.includes("qemu-system"))
     .map(({ pid }) => pid);
 
-/** Folders and layers of every host's records. */
-export const kept = (): string[] =>
-  readdirSync(join(cacheDirOf(process.env), "records"), { recursive: true }).map(String);
-
 /** The folder of the records of one state folder. */
 export function recordsOf(stateDir: string): string {
   const all = join(cacheDirOf(process.env), "records");
-  const isOf = (name: string): boolean =>
-    readFileSync(join(all, name, "owner.json"), "utf8").includes(JSON.stringify(stateDir));
+  const isOf = (name: string): boolean => {
+    try {
+      const text = readFileSync(join(all, name, "owner.json"), "utf8");
+      return text.includes(JSON.stringify(stateDir));
+    } catch {
+      // Another host's, which comes or goes just now.
+      return false;
+    }
+  };
   return join(all, readdirSync(all).find(isOf) ?? "");
 }
 

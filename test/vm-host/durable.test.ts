@@ -1,28 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-protocol/vm-states.ts";
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cacheDirOf } from "../../vm-host/config.ts";
-import { bodyOf, fork, machinesOf, pause, post, resume, snapshot } from "./acts.ts";
+import { otherCache } from "../support/vm-cache.ts";
+import { bodyOf, fork, pause, post, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
 const MACHINE_MS = 240_000;
 const ORG = "snapshot/org_test";
-
-/** A cache of its own: the images of this machine, and no template. */
-function otherCache(): string {
-  const folder = mkdtempSync(join(tmpdir(), "vmcache-"));
-  const cache = cacheDirOf(process.env);
-  for (const part of ["images", "layers", "accelerator.json"])
-    symlinkSync(join(cache, part), join(folder, part));
-  mkdirSync(join(folder, "templates"));
-  // Machines' users pass through.
-  chmodSync(folder, 0o755);
-  return folder;
-}
 
 const resumeFrom = async (rig: Rig, id: string, recordId = "") =>
   VmResumed.parse(await bodyOf(await post(rig, id, "resume", { recordId }), 200));
@@ -71,7 +57,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     expect(await other.sh("move", said)).toBe(before);
     const count = Number(await other.sh("move", "cat /run/n"));
     await expect
-      .poll(async () => Number(await other.sh("move", "cat /run/n")), { timeout: 20_000 })
+      .poll(async () => Number(await other.sh("move", "cat /run/n")))
       .toBeGreaterThan(count);
     // It runs: what it went on from is no longer needed, anywhere.
     await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
@@ -146,7 +132,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
       "409 SnapshotNotRestorable",
     );
     expect(objects.reads).toEqual([key]);
-    expect(machinesOf(other)).toBe(0);
+    await runs(other, 0);
     const nobody = await post(other, "alien", "resume", { recordId: "rec_none" });
     expect(await refusal(nobody)).toBe("409 NotPaused");
     await one.delete("alien");
@@ -164,7 +150,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     expect(await refusal(await post(other, "torn", "resume", { recordId }))).toBe(
       "503 ResumeFailed",
     );
-    expect(machinesOf(other)).toBe(0);
+    await runs(other, 0);
     await resume(one, "torn");
     await one.delete("torn");
   });

@@ -44,9 +44,12 @@ export class Gateway {
     return this.beats.at(-1);
   }
 
-  /** The first heartbeat, from the last one on, that satisfies. */
-  beat(satisfies: (beat: VmHeartbeat) => boolean): Promise<VmHeartbeat> {
-    let next = Math.max(0, this.beats.length - 1);
+  /** The first heartbeat, from `since` on, that satisfies. */
+  beat(
+    satisfies: (beat: VmHeartbeat) => boolean,
+    since = this.beats.length - 1,
+  ): Promise<VmHeartbeat> {
+    let next = Math.max(0, since);
     return new Promise((resolve) => {
       const look = (): void => {
         for (; next < this.beats.length; next += 1) {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { AskObject, CompleteObject, type ObjectName } from "@svc/contract/host-protocol/objects.ts";
@@ -12,6 +13,11 @@ export class Objects {
   isSilent = false;
   /** How many calls were answered so. */
   refused = 0;
+  /** What of it is held on its way in, until `letGo`; it has come whole. */
+  holds: (key: string) => boolean = () => false;
+  /** Keys that are held. */
+  readonly held: string[] = [];
+  #letGo = Promise.withResolvers<void>();
   /** Objects that were asked for to be read. */
   readonly reads: string[] = [];
   readonly #parts = new Map<string, Buffer[]>();
@@ -26,9 +32,31 @@ export class Objects {
     if (this.isAway) this.#refuse(response);
     else if (url.pathname === "/internal/objects") this.#ask(url, body, response);
     else if (request.method === "GET") this.#get(url, request.headers.range, response);
-    else this.#take(url, body, response);
-    for (const watcher of this.#watchers) watcher();
+    else await this.#takeInTime(url, body, response);
+    this.#tell();
     return true;
+  }
+
+  /** What is held goes on. */
+  letGo(): void {
+    this.holds = () => false;
+    this.held.length = 0;
+    this.#letGo.resolve();
+    this.#letGo = Promise.withResolvers();
+  }
+
+  #tell(): void {
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  async #takeInTime(url: URL, body: Buffer, response: ServerResponse): Promise<void> {
+    const key = url.searchParams.get("key") ?? "";
+    if (this.holds(key)) {
+      this.held.push(key);
+      this.#tell();
+      await this.#letGo.promise;
+    }
+    this.#take(url, body, response);
   }
 
   /** Keys that begin like this. */
@@ -55,9 +83,11 @@ export class Objects {
   }
 
   #ask(url: URL, body: Buffer, response: ServerResponse): void {
-    const { object, sizeBytes, delete: isToGo } = AskObject.parse(JSON.parse(body.toString()));
+    const asked = AskObject.parse(JSON.parse(body.toString()));
+    const { object, sizeBytes, ifEtag, delete: isToGo } = asked;
     const key = keyOf(object);
-    const at = (act: string): string => new URL(`/objects/${act}?key=${key}`, url).href;
+    const condition = ifEtag === undefined ? "" : `&if=${ifEtag}`;
+    const at = (act: string): string => new URL(`/objects/${act}?key=${key}${condition}`, url).href;
     const reply = (urls: object): void =>
       void response.writeHead(200).end(JSON.stringify({ expiresInSeconds: 3600, ...urls }));
     if (isToGo) {
@@ -68,7 +98,7 @@ export class Objects {
       this.reads.push(key);
       const found = this.stored.get(key);
       if (!found) return void response.writeHead(404).end();
-      return reply({ get: at("get"), sizeBytes: found.length });
+      return reply({ get: at("get"), sizeBytes: found.length, etag: etagOf(found) });
     }
     const most = LIMITS.objectPartBytes;
     if (sizeBytes <= most) return reply({ put: at("put") });
@@ -93,6 +123,11 @@ export class Objects {
     const key = url.searchParams.get("key") ?? "";
     const act = url.pathname.slice("/objects/".length);
     const parts = this.#parts.get(key) ?? [];
+    const before = this.stored.get(key);
+    const condition = url.searchParams.get("if");
+    // null stands for none.
+    if (condition !== null && condition !== (before ? etagOf(before) : "null"))
+      return void response.writeHead(412).end();
     if (act === "put") this.stored.set(key, body);
     else if (act === "complete") {
       const { etags } = CompleteObject.parse(JSON.parse(body.toString()));
@@ -103,6 +138,8 @@ export class Objects {
     response.writeHead(200).end(JSON.stringify({ etag: "etag" }));
   }
 }
+
+const etagOf = (bytes: Buffer): string => createHash("md5").update(bytes).digest("hex");
 
 function keyOf(object: ObjectName): string {
   const { purpose, ...rest } = object;

@@ -132,7 +132,7 @@ describe.skipIf(await missingMachine())("shares of a machine", { timeout: MACHIN
     await rig.sh("left", serve);
     const address = (await rig.sh("left", "hostname -I")).split(" ")[0] ?? "";
     expect(address).toMatch(/^10\.0\.2\.\d+$/);
-    const get = (url: string) => `curl -s -o /dev/null -m 5 -w '%{http_code}' ${url}; true`;
+    const get = (url: string) => `curl -s -o /dev/null -m 15 -w '%{http_code}' ${url}; true`;
     const ready = `for n in $(seq 100); do [ "$(${get(`http://${address}:8123/mark`)})" = 200 ] && break; sleep 0.2; done`;
     expect(await rig.sh("left", `${ready}; ${get(`http://${address}:8123/mark`)}`, 60_000)).toBe(
       "200",

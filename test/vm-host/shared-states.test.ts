@@ -2,7 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { machinesOf, pause, post, resume } from "./acts.ts";
+import { pause, post, resume, runs } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
@@ -39,7 +39,7 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     expect((await pause(rig, "left")).sizeBytes).toBeGreaterThan(0);
     await rig.gateway.report("left", ({ state }) => state === "paused");
     expect((await post(rig, "left", "exec", { cmd: "true" })).status).toBe(404);
-    expect(machinesOf(rig)).toBe(1);
+    await runs(rig, 1);
     await isCounting("right");
     expect((await resume(rig, "left")).isolation).toBe("shared");
     expect(await rig.sh("left", "cat /root/f; echo $COLOUR")).toBe("left\nblue");
@@ -62,9 +62,9 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await pause(rig, "left");
     const asleep = await pause(rig, "right");
     expect(asleep.state).toBe("paused");
-    await expect.poll(() => machinesOf(rig), { timeout: 30_000 }).toBe(0);
+    await runs(rig, 0);
     await resume(rig, "right");
-    expect(machinesOf(rig)).toBe(1);
+    await runs(rig, 1);
     await isCounting("right");
     await rig.gateway.report("left", ({ state }) => state === "paused");
     await resume(rig, "left");
@@ -84,7 +84,7 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await isCounting("left");
     await resume(rig, "right");
     await isCounting("right");
-    expect(machinesOf(rig)).toBe(1);
+    await runs(rig, 1);
   });
 
   test("a host that is killed keeps those that were paused or have a checkpoint, and loses those that ran", async () => {

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { below } from "../browser-pool/processes.ts";
+import { below, killIfThere } from "../browser-pool/processes.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { hashText } from "../../vm-host/snapshots/files.ts";
-import { machinesOf } from "./acts.ts";
+import { machinesOf, runs } from "./acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "./builds.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
@@ -56,7 +56,7 @@ describe.skipIf(await missingMachine())(
       const second = await start({}, stateDir);
       const path = "/templates/tpl_killed0000000001";
       expect((await second.call("GET", path, "tpl_killed0000000001")).status).toBe(404);
-      expect(machinesOf(second)).toBe(0);
+      await runs(second, 0);
       const { report, log } = await built(second, "tpl_killed0000000001", [ONE, TWO]);
       expect(report.state).toBe("ready");
       expect(lines(log, "system")[0]).toContain("1 cached: run echo one");
@@ -80,7 +80,7 @@ describe.skipIf(await missingMachine())(
       await build(host, "tpl_dies000000000001", [ONE, SLOW]);
       await follow(host, "tpl_dies000000000001", (_report, log) => lines(log).includes("2 slow"));
       for (const { pid, command } of below(host.child.pid ?? 0))
-        if (command.includes("qemu-system")) process.kill(pid, "SIGKILL");
+        if (command.includes("qemu-system")) killIfThere(pid);
       const { report } = await follow(host, "tpl_dies000000000001");
       expect(report).toMatchObject({
         state: "failed",
@@ -107,7 +107,7 @@ describe.skipIf(await missingMachine())(
         await build(host, id, [ONE], rest);
         await follow(host, id, (_report, log) => isThen(lines(log)));
         expect([name, (await drop(host, id)).status]).toEqual([name, 204]);
-        expect([name, machinesOf(host)]).toEqual([name, 0]);
+        await expect.poll(() => [name, machinesOf(host)]).toEqual([name, 0]);
         expect((await host.call("GET", `/templates/${id}`, id)).status).toBe(404);
         const source = { type: "snapshot", id, recordPath: "" } as const;
         expect([name, (await host.put("none", { source })).status]).toEqual([name, 409]);
@@ -125,7 +125,7 @@ describe.skipIf(await missingMachine())(
       for (const id of ["tpl_small00000000001", "tpl_small00000000002"]) await drop(host, id);
       // What is in use just then goes a moment later.
       const kept = () => keptBy(host);
-      await expect.poll(kept, { timeout: 30_000 }).toEqual({ records: [], layers: [] });
+      await expect.poll(kept).toEqual({ records: [], layers: [] });
     });
   },
 );

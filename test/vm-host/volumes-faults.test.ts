@@ -148,6 +148,35 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     await second.stop();
   });
 
+  test("a paused machine is durable once its volume is stored, too: another host finds all of it", async () => {
+    const other = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-heir" } });
+    await other.able();
+    const volume = newVolume();
+    await rig.place("whole", { volumes: [given(volume)] });
+    await rig.sh("whole", "echo one > /data/f");
+    objects.holds = (key) => key.startsWith(`volume/${volume}/chunk-`);
+    const { recordId } = await pause(rig, "whole");
+    const manifest = `snapshot/org_test/${recordId}/manifest.json`;
+    await objects.until(() => objects.stored.has(manifest) && objects.held.length > 0);
+    const { beats } = rig.gateway;
+    const before = beats.length;
+    // Two heartbeats later it is not said still.
+    await rig.gateway.beat(() => beats.length > before + 1);
+    const told = beats.flatMap(({ vms }) => vms.filter((vm) => vm.recordId === recordId));
+    expect(told.map(({ durable }) => durable)).not.toContain(true);
+    objects.letGo();
+    await rig.gateway.report("whole", ({ durable }) => durable === true);
+    // Nothing else is waited for.
+    await rig.end("SIGKILL");
+    await bodyOf(await post(other, "whole", "resume", { recordId }), 200);
+    expect(await other.sh("whole", "cat /data/f")).toBe("one");
+    await other.delete("whole");
+    await other.stop();
+    await rig.stop();
+    rig = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-one" } });
+    await rig.able();
+  });
+
   test("a paused machine goes on on another host, and back: its volume comes along as it was stored", async () => {
     const other = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-other" } });
     await other.able();

@@ -11,7 +11,7 @@ import type { RecordKeeper } from "../snapshots/keeper.ts";
 import type { Kept } from "../snapshots/store.ts";
 import type { Templates } from "../templates.ts";
 import type { Vm } from "../vm.ts";
-import { grownDisk } from "../vms.ts";
+import { grownDisk } from "../grown-disk.ts";
 import type { Setting } from "./plan.ts";
 
 /** A machine that knows who it is. */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import type { LifeStart, Machine, MachineSpec } from "../driver.ts";
@@ -11,6 +12,8 @@ import { type Around, ShareGuest, ShareMachine } from "./share-machine.ts";
 
 /** How long a share's agent may take to start: Node under emulation, on a busy host. */
 const SHARE_ANSWER_MS = 60_000;
+/** How long after its streams have closed a process is gone. */
+const LAST_BREATH_MS = 5_000;
 
 export interface HomeParts {
   org: string;
@@ -143,6 +146,16 @@ export class Home implements Holder, Around {
     const life = { word: Buffer.from(word).toString("hex"), generation };
     const { self } = vm.guest;
     return { id: vm.id, share, self, life, lastActivityAt: vm.lastActivityAt };
+  }
+
+  /** Whether its machine is gone. One that has just died may be known by its silence before. */
+  async hasEnded(): Promise<boolean> {
+    const ended = this.machine.exited.then(() => true);
+    const answers = this.guest.control.ask("rpc.ping", {}).then(
+      () => false,
+      () => Promise.race([ended, pause(LAST_BREATH_MS, false, { ref: false })]),
+    );
+    return Promise.race([ended, answers]);
   }
 
   onEnd({ name }: ShareMachine): Promise<void> {

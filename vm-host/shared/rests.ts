@@ -120,6 +120,14 @@ export class SharedRests {
     });
   }
 
+  /** A share has ended. True when it rests in a record from now on: not while the machine that it was in goes on without it. */
+  async fell(id: string): Promise<boolean> {
+    const record = this.recordOf(id);
+    if (!record) return false;
+    const home = [...this.#parts.pool.homes].find((one) => one.id === record.id);
+    return !home || home.hasEnded();
+  }
+
   /** Forgets a share that rests. */
   async remove(id: string): Promise<void> {
     const found = this.recordOf(id);

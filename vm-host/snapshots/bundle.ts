@@ -1,4 +1,5 @@
 import type { ObjectName } from "@svc/contract/host-protocol/objects.ts";
+import { RECORD_MANIFEST } from "@svc/contract/host-protocol/vm-states.ts";
 import * as z from "zod";
 import { FILES } from "../qemu/command.ts";
 import { SnapshotRecord } from "./record.ts";
@@ -6,7 +7,7 @@ import { SnapshotRecord } from "./record.ts";
 /** Counts up when hosts of before can no longer read what lies in the object store. */
 const BUNDLE_VERSION = 1;
 /** Written last: what has none is no record. */
-export const MANIFEST = "manifest.json";
+export const MANIFEST = RECORD_MANIFEST;
 /** The most layers of a disk that a bundle may have. */
 const MOST_LAYERS = 12;
 

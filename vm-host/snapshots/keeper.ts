@@ -41,7 +41,8 @@ export interface Wish {
 }
 
 /** What a copy of a record is to be. */
-export type CopyWish = Pick<Wish, "kind" | "id"> & Partial<Pick<SnapshotRecord, "self" | "org">>;
+export type CopyWish = Pick<Wish, "kind" | "id"> &
+  Partial<Pick<SnapshotRecord, "self" | "org" | "isCheckpointed">>;
 
 /** A machine that goes on from a record, and knows who it is. */
 export interface Started {
@@ -82,7 +83,7 @@ export class RecordKeeper {
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
     await store.linkFiles(from, draft);
-    const as = { ...facts, kind, id, recordId, isCheckpointed: kind === "checkpoint" };
+    const as = { isCheckpointed: kind === "checkpoint", ...facts, kind, id, recordId };
     const record = { ...from.record, ...FRESH, ...as, createdAt: Date.now() };
     return this.keep(draft, record, await this.#templateOf(record, this.specOf(record)));
   }

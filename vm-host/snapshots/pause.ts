@@ -20,6 +20,7 @@ export interface PauseParts {
 export async function pauseMachine(parts: PauseParts, vm: Vm): Promise<Kept> {
   const { keeper, vms, store, volumes, log } = parts;
   const startedAt = performance.now();
+  await volumes.flush(vm);
   // What a record says of its disk must be true even if the machine dies at that moment.
   vm.machine.keepDisk(true);
   try {

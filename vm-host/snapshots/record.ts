@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { RecordId, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import { openMap } from "@svc/contract/open-map.ts";
 import { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { Isolation } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
@@ -21,7 +22,7 @@ const Self = z.object({
   bootId: z.string(),
   hostname: z.string(),
   machineId: z.string(),
-  envs: z.record(z.string(), z.string()),
+  envs: openMap(z.string(), z.string()),
   hasNetwork: z.boolean(),
   cwd: z.string().exactOptional(),
   user: z.string().exactOptional(),

@@ -1,17 +1,19 @@
-import type { Log } from "@svc/host-kit/log.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capacity } from "../sizes.ts";
 import { Vm } from "../vm.ts";
 import type { Vms } from "../vms.ts";
 import type { Volumes } from "../volumes/volumes.ts";
+import { afterBrokenRevert } from "./falls.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import type { SnapshotRecord } from "./record.ts";
 import { StateError, failed } from "./state-error.ts";
-import type { Kept } from "./store.ts";
+import type { Kept, Store } from "./store.ts";
 
 const REVERTED = 4410;
 
 export interface ReviveParts {
   keeper: RecordKeeper;
+  store: Store;
   vms: Vms;
   capacity: Capacity;
   volumes: Volumes;
@@ -49,7 +51,7 @@ export async function revive(parts: ReviveParts, kept: Kept, as: Revived): Promi
     const got = { cpu, memMb, diskGb, isolation, enforcement, how: "fork" as const, acquiredMs };
     const vm = new Vm(id, machine, guest, got);
     vm.org = org;
-    await settleIn(parts, kept, vm, before);
+    await settleIn(parts, kept, vm, as);
     return vm;
   } catch (error) {
     room();
@@ -66,22 +68,31 @@ export function noRoom(lack: "slots" | "size"): StateError {
 
 /** Among those of the host, with its volumes. Should that fail, it ends: one without them is not what was saved. */
 async function settleIn(
-  { vms, volumes }: ReviveParts,
-  { record }: Kept,
+  parts: ReviveParts,
+  kept: Kept,
   vm: Vm,
-  before?: Vm,
+  { before, org, self }: Revived,
 ): Promise<void> {
+  const { vms, volumes } = parts;
   try {
+    // Found while the one before runs still.
+    if (before) await volumes.checkPaths(vm.id, vm.guest);
     // Takes its place at once: a heartbeat in between would say that there is no such machine.
     if (before) vms.add(vm);
     // Two machines that write one volume destroy it.
     if (before) await endReplaced(volumes, before);
-    await volumes.remount(vm.id, record, vm);
+    await volumes.remount(vm.id, kept.record, vm);
     if (!before) vms.add(vm);
   } catch (error) {
+    const isPaused = before?.isOver === true && org !== null;
+    // Before it is no more among those of the host: it is there all the time.
+    if (isPaused) await afterBrokenRevert(parts, kept, { id: vm.id, org, self });
     vms.release(vm);
     await vm.machine.destroy();
-    throw error;
+    if (!isPaused) throw error;
+    await volumes.rested(vm.id);
+    const text = `It is paused as of the snapshot: a volume was not mounted. ${messageOf(error)}`;
+    throw new StateError(503, "ResumeFailed", text);
   }
 }
 
@@ -89,4 +100,5 @@ async function endReplaced(volumes: Volumes, before: Vm): Promise<void> {
   before.endSockets("running", REVERTED, "the sandbox was reverted");
   await volumes.unmount(before);
   await before.machine.destroy();
+  before.isOver = true;
 }

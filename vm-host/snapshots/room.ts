@@ -4,6 +4,7 @@ import type { VmHostConfig } from "../config.ts";
 import type { VmDriver } from "../driver.ts";
 import type { Capacity } from "../sizes.ts";
 import type { Templates } from "../templates.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import { Fetcher } from "./fetcher.ts";
 import { RecordKeeper } from "./keeper.ts";
 import { noRoom } from "./revive.ts";
@@ -17,6 +18,7 @@ export interface RecordRoomParts {
   templates: Templates;
   store: Store;
   states: VmStates;
+  volumes: Volumes;
   capacity: Capacity;
   log: Log;
   /** A record got to the object store. */
@@ -32,7 +34,7 @@ export interface RecordRoom {
 
 /** Opens it: possible once there are machines. What an earlier run of the host left undone is done from now on. */
 export function openRecordRoom(parts: RecordRoomParts): RecordRoom {
-  const { config, driver, templates, store, states, capacity, log, onDurable } = parts;
+  const { config, driver, templates, store, states, volumes, capacity, log, onDurable } = parts;
   const { gatewayUrl, hostToken, cacheDir } = config;
   const closing = new AbortController();
   const objects = new ObjectStore({ gatewayUrl, hostToken, signal: closing.signal });
@@ -45,9 +47,10 @@ export function openRecordRoom(parts: RecordRoomParts): RecordRoom {
   };
   const fetcher = new Fetcher({ store, keeper, driver, templates, objects, checkRoom });
   const tidy = (id: string): Promise<void> => states.tidy(id);
-  const shipper = new Shipper({ store, keeper, objects, log, tidy, onDurable });
+  const shipper = new Shipper({ store, keeper, objects, volumes, log, tidy, onDurable });
   states.open({ keeper, fetcher });
   store.onChange = () => shipper.wake();
+  volumes.onStored = () => shipper.wake();
   shipper.wake();
   return {
     keeper,

@@ -26,17 +26,20 @@ import type { Leftover } from "./leftovers.ts";
 import { pack } from "./pack.ts";
 import { nameOfTemplate } from "./platform.ts";
 import type { SnapshotRecord } from "./record.ts";
+import type { Volumes } from "../volumes/volumes.ts";
 import type { Kept, Store } from "./store.ts";
 
 /** A machine that is resumed at once is not worth the work. */
 const SETTLE_MS = 2_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
+const PASSING = ["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"];
 
 export interface ShipperParts {
   store: Store;
   keeper: RecordKeeper;
   objects: ObjectStore;
+  volumes: Pick<Volumes, "areStored">;
   log: Log;
   /** Makes few layers of many, in its turn among the acts on that machine. */
   tidy: (id: string) => Promise<void>;
@@ -86,7 +89,8 @@ export class Shipper {
       } catch (error) {
         if (this.#closing.signal.aborted) return;
         const reason = messageOf(error);
-        if (this.#failures === 0) this.#parts.log.warn({ reason }, "the object store is away");
+        if (this.#failures === 0)
+          this.#parts.log.warn({ reason }, "records wait for the object store");
         this.#failures += 1;
         this.#isDirty = true;
         await this.#wait(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1)));
@@ -128,6 +132,8 @@ export class Shipper {
     const release = store.useOf(kept.record.layers);
     try {
       await this.#ship(kept, org);
+      // Its machine is nowhere else as it was before its volumes are there, too: whoever stores them wakes this.
+      if (kind === "paused" && !(await this.#parts.volumes.areStored(id))) return;
       const now = here();
       if (!now) return;
       await store.change(now, { durable: true });
@@ -135,7 +141,7 @@ export class Shipper {
       onDurable();
     } catch (error) {
       if (!here()) return;
-      if (error instanceof ObjectStoreError && error.isPassing) throw error;
+      if (isPassing(error)) throw error;
       this.#givenUp.add(recordId);
       log.error({ record: recordId, reason: messageOf(error) }, "a record cannot be shipped");
     } finally {
@@ -217,4 +223,10 @@ export class Shipper {
     for (const name of recordFiles()) await objects.remove(place(name));
     await store.leftovers.drop(recordId);
   }
+}
+
+/** Whether the same again may work: the store is away, or this disk has no room for what is packed. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof ObjectStoreError) return error.isPassing;
+  return error instanceof Error && "code" in error && PASSING.includes(String(error.code));
 }

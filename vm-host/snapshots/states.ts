@@ -15,6 +15,7 @@ import type { SharedRests } from "../shared/rests.ts";
 import type { Fetcher } from "./fetcher.ts";
 import { Finder } from "./finder.ts";
 import { forkOf } from "./fork.ts";
+import { afterFall, afterResume, afterRevert } from "./falls.ts";
 import { inTime } from "./in-time.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { Lanes } from "./lanes.ts";
@@ -22,7 +23,7 @@ import type { SnapshotRecord } from "./record.ts";
 import { pauseMachine } from "./pause.ts";
 import { type ReviveParts, revive } from "./revive.ts";
 import { StateError, failed } from "./state-error.ts";
-import type { Kept, Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 export interface StatesParts {
   vms: Vms;
@@ -107,7 +108,7 @@ export class VmStates implements Asleep {
       const { self, isolation } = kept.record;
       const vm = await revive(this.#reviving, kept, { id, org, self, isolation });
       // Not waited for: until then it is paused, as it was, if the host dies.
-      void this.#lanes.run(id, "forget", () => this.#resumed(id, kept));
+      void this.#lanes.run(id, "forget", () => afterResume(this.#parts, vm, kept));
       const tookMs = performance.now() - startedAt;
       log.info({ machine: vm.machine.name, tookMs: Math.round(tookMs) }, "a machine was resumed");
       return this.#running(vm, tookMs);
@@ -172,7 +173,7 @@ export class VmStates implements Asleep {
       const { isolation } = kept.record;
       const as = { id, org, self, isolation, ...(before && { before }) };
       const vm = await revive(this.#reviving, kept, as);
-      await this.#reverted(id, kept, { self, org });
+      await afterRevert({ ...this.#parts, keeper: this.#open.keeper }, kept, { id, self, org });
       return this.#running(vm, performance.now() - startedAt);
     });
   }
@@ -181,6 +182,7 @@ export class VmStates implements Asleep {
     return this.#lanes.join(id, "park", async () => {
       const vm = this.#parts.vms.get(id);
       if (!vm) throw this.#absent(id);
+      await this.#parts.volumes.flush(vm);
       await vm.park();
       return { state: "running", parked: true };
     });
@@ -208,6 +210,11 @@ export class VmStates implements Asleep {
     if (!store.get("snapshot", id)) await store.bury({ org, recordId: id });
     await store.remove("snapshot", id);
     await store.remove("copy", id);
+  }
+
+  /** What is under way with it has failed by now. */
+  fell(id: string): Promise<boolean> {
+    return this.#lanes.run(id, "fall", () => afterFall(this.#parts, id));
   }
 
   async remove(id: string): Promise<void> {
@@ -246,30 +253,6 @@ export class VmStates implements Asleep {
     const { record } = await pauseMachine({ ...this.#parts, keeper: this.#open.keeper }, vm);
     void this.#lanes.run(id, "forget", () => store.remove("checkpoint", id));
     return record;
-  }
-
-  /** A record that was gone on from is no longer needed, unless it is what a crash leaves of its machine. */
-  async #resumed(id: string, kept: Kept): Promise<void> {
-    const { store, onChange } = this.#parts;
-    const { kind, recordId, org, isCheckpointed } = kept.record;
-    if (isCheckpointed) await store.change(kept, { kind: "checkpoint", id });
-    else if (kind === "copy" && org !== null) await store.bury({ org, recordId });
-    await store.remove("copy", recordId);
-    await store.remove("paused", id);
-    onChange();
-  }
-
-  /** What a crash leaves of a machine that has a checkpoint is no more what it was before. */
-  async #reverted(
-    id: string,
-    kept: Kept,
-    as: { self: SnapshotRecord["self"]; org: string },
-  ): Promise<void> {
-    const { store } = this.#parts;
-    const hasOne =
-      store.get("checkpoint", id) ?? store.get("paused", id)?.record.isCheckpointed ?? false;
-    if (hasOne) await this.#open.keeper.copy(kept, { kind: "checkpoint", id, ...as });
-    await store.remove("paused", id);
   }
 
   #running(vm: Vm, tookMs: number): VmResumed {

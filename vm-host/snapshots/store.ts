@@ -54,7 +54,7 @@ export class Store {
     await mkdir(all, { recursive: true, mode: 0o711 });
     const owner = await ownerOf(stateDir);
     await removeOrphans(all, owner.pidNamespace);
-    const store = new Store(join(all, hashText(owner.inode)), log);
+    const store = new Store(join(all, hashText(owner.id)), log);
     await mkdir(store.layers, { recursive: true, mode: 0o711 });
     await rm(store.packing, { recursive: true, force: true });
     await mkdir(store.packing, { mode: 0o700 });

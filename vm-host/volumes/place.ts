@@ -10,7 +10,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { join } from "node:path";
-import { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
+import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { VolumeId } from "@svc/contract/vm/volume.ts";
 import * as z from "zod";
 import { run } from "../programs.ts";
@@ -55,7 +55,7 @@ export class VolumePlace {
     await mkdir(all, { recursive: true, mode: 0o711 });
     const owner = await ownerOf(stateDir);
     await removeOrphans(all, owner.pidNamespace);
-    const folder = join(all, hashText(owner.inode));
+    const folder = join(all, hashText(owner.id));
     await mkdir(folder, { recursive: true, mode: 0o711 });
     await writeFile(join(folder, OWNER_FILE), JSON.stringify(owner), { mode: 0o600 });
     return new VolumePlace(folder);
@@ -83,11 +83,6 @@ export class VolumePlace {
 
   async save(note: VolumeNote): Promise<void> {
     await replace(join(this.folderOf(note.volumeId), NOTE), JSON.stringify(note));
-  }
-
-  /** What the store has of it, as far as this host has stored or read it. */
-  manifestOf(volumeId: string): Promise<VolumeManifest | null> {
-    return readJson(join(this.folderOf(volumeId), MANIFEST), VolumeManifest);
   }
 
   /** The file to store it from. */

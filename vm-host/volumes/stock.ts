@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { VolumeManifest, VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
+import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { ObjectStore } from "@svc/host-kit/object-store.ts";
+import { type ObjectStore, ObjectStoreError } from "@svc/host-kit/object-store.ts";
 import { Lanes } from "../snapshots/lanes.ts";
 import {
   CHUNK_BYTES,
@@ -14,7 +14,7 @@ import {
   dropChunks,
   storeChunks,
 } from "./chunks.ts";
-import { fetchManifest, storeManifest } from "./manifests.ts";
+import { fetchManifest, type StoredManifest, storeManifest } from "./manifests.ts";
 import { changedAt } from "./mounted.ts";
 import { type VolumeNote, type VolumePlace, makeImage, takeBack } from "./place.ts";
 
@@ -35,6 +35,7 @@ export interface StockOptions {
   hostId: string;
   /** A door to the object store that closes with the signal. */
   storeWith: (signal: AbortSignal) => ObjectStore;
+  onStored: () => void;
   log: Log;
 }
 
@@ -50,7 +51,7 @@ export interface Freezer {
  */
 export class VolumeStock {
   readonly #options: StockOptions;
-  readonly #notes = new Map<string, VolumeNote>();
+  readonly #notes: Map<string, VolumeNote>;
   readonly #lanes = new Lanes();
   readonly #syncing = new Map<string, AbortController>();
   readonly #retries = new Map<string, NodeJS.Timeout>();
@@ -58,7 +59,7 @@ export class VolumeStock {
 
   constructor(options: StockOptions, notes: VolumeNote[]) {
     this.#options = options;
-    for (const note of notes) this.#notes.set(note.volumeId, note);
+    this.#notes = new Map(notes.map((note) => [note.volumeId, note]));
   }
 
   get all(): VolumeNote[] {
@@ -112,9 +113,9 @@ export class VolumeStock {
     );
   }
 
-  /** Resolves when nobody reads these images any more. */
-  async settle(volumeIds: string[]): Promise<void> {
-    await Promise.all(volumeIds.map((id) => this.#alone(id, async () => {})));
+  /** Resolves when nobody reads these images any more, and what is to be done then is. */
+  async settle(volumeIds: string[], act = async (): Promise<void> => {}): Promise<void> {
+    await Promise.all(volumeIds.map((id) => this.#alone(id, act)));
   }
 
   /** Stores what the store lacks, again and again until it is done. Of an image that nobody writes. */
@@ -204,6 +205,8 @@ export class VolumeStock {
       return await this.#open(store, await this.#fetched(store, mount, stored), stored, epoch);
     } catch (error) {
       if (error instanceof VolumeBusy) throw error;
+      if (error instanceof ObjectStoreError && error.isChanged)
+        throw new VolumeBusy("Another host took it, or stored it, at the same moment.");
       this.#options.log.warn({ reason: messageOf(error) }, "a volume could not be fetched");
       throw new VolumeBusy("The volume cannot be fetched from the store right now.");
     }
@@ -212,7 +215,7 @@ export class VolumeStock {
   async #fetched(
     store: Door,
     { volumeId, epoch, path, takeOver }: VolumeMount,
-    stored: VolumeManifest | null,
+    stored: StoredManifest | null,
   ): Promise<VolumeNote> {
     if (stored?.isOpen && stored.hostId !== this.#options.hostId && !takeOver)
       throw new VolumeBusy("Its last state lies with another host, which has not stored it yet.");
@@ -228,21 +231,25 @@ export class VolumeStock {
   async #open(
     store: Door,
     note: VolumeNote,
-    stored: VolumeManifest | null,
+    stored: StoredManifest | null,
     epoch: number,
   ): Promise<VolumeNote> {
-    const chunks = stored?.chunks ?? {};
-    await this.#store(store, { ...note, epoch, isOpen: true }, chunks);
+    await this.#store(store, { ...note, epoch, isOpen: true }, stored?.chunks ?? {}, stored);
     return { ...note, isOpen: true };
   }
 
-  async #store(store: Door, note: VolumeNote, chunks: Scan["chunks"]): Promise<void> {
+  async #store(
+    store: Door,
+    note: VolumeNote,
+    chunks: Scan["chunks"],
+    before: StoredManifest | null,
+  ): Promise<void> {
     const { place, hostId } = this.#options;
     const { volumeId, epoch, isOpen, copy } = note;
     const { size: sizeBytes } = await stat(this.imageOf(volumeId));
     const facts = { version: 1, epoch, hostId, copy, isOpen, sizeBytes } as const;
     const manifest = { ...facts, chunkBytes: CHUNK_BYTES, chunks, storedAt: Date.now() };
-    await storeManifest(store, volumeId, await place.saveManifest(volumeId, manifest));
+    await storeManifest(store, volumeId, await place.saveManifest(volumeId, manifest), before);
   }
 
   async #sync(note: VolumeNote, signal: AbortSignal, freezer?: Freezer): Promise<void> {
@@ -258,8 +265,9 @@ export class VolumeStock {
       const { chunks, fresh } = await this.#scan(volumeId, known, signal, freezer);
       await storeChunks(store, volumeId, fresh, packed);
       const isOpen = holder !== null;
-      await this.#store(store, { ...note, isOpen }, chunks);
+      await this.#store(store, { ...note, isOpen }, chunks, stored);
       await this.#keep({ ...note, isOpen, storedAt });
+      this.#options.onStored();
       await dropChunks(store, volumeId, stored.chunks, chunks);
     } finally {
       await rm(packed, { recursive: true, force: true });
@@ -281,12 +289,12 @@ export class VolumeStock {
     }
   }
 
-  /** Another host was given what this one had stored, or the volume was deleted: this copy is nobody's any more. */
-  async #overtaken({ volumeId, holder }: VolumeNote): Promise<void> {
-    this.#options.log.warn(
-      { isHeld: holder !== null },
-      "a volume went on elsewhere without this copy",
-    );
-    if (holder === null) await this.#forget(volumeId);
+  /** Another host was given what was stored, or the volume was deleted: this copy is nobody's, and nobody waits for it. */
+  async #overtaken(note: VolumeNote): Promise<void> {
+    const isHeld = note.holder !== null;
+    this.#options.log.warn({ isHeld }, "a volume went on elsewhere without this copy");
+    if (isHeld) await this.#keep({ ...note, isOpen: false });
+    else await this.#forget(note.volumeId);
+    this.#options.onStored();
   }
 }

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { setTimeout as pause } from "node:timers/promises";
 import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
@@ -7,6 +8,7 @@ import { VOLUME_SLOTS } from "../qemu/command.ts";
 import type { SnapshotRecord } from "../snapshots/record.ts";
 import type { Vm } from "../vm.ts";
 import { type MountedVolume, changedAt, serialOf, shallowFirst } from "./mounted.ts";
+import { checkPath } from "./path.ts";
 import { VolumePlace, takeBack } from "./place.ts";
 import { VolumeStock } from "./stock.ts";
 import type { Ends } from "./throwaway.ts";
@@ -16,6 +18,9 @@ const FROZEN_MS = 10_000;
 /** A larger one is stored at pause and at the end only. */
 const FROZEN_BYTES = 1024 ** 3;
 const BLOCK_BYTES = 512;
+/** A host that stops has seconds for all its machines. */
+const FLUSH_MS = 3_000;
+const LATE: unique symbol = Symbol("late");
 
 export interface VolumesOptions {
   cacheDir: string;
@@ -35,6 +40,8 @@ type Had = Pick<SnapshotRecord, "kind" | "volumes">;
 export class Volumes {
   readonly #stock: VolumeStock;
   readonly #options: VolumesOptions;
+  /** The store has more of some volume. */
+  onStored: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #isBusy = false;
 
@@ -47,8 +54,10 @@ export class Volumes {
     const { cacheDir, stateDir, hostId, gatewayUrl, hostToken, log } = options;
     const place = await VolumePlace.open(cacheDir, stateDir);
     const storeWith = (signal: AbortSignal) => new ObjectStore({ gatewayUrl, hostToken, signal });
-    const stock = new VolumeStock({ place, hostId, storeWith, log }, await place.read());
-    return new Volumes(stock, options);
+    const onStored = (): void => volumes.onStored();
+    const parts = { place, hostId, storeWith, onStored, log };
+    const volumes: Volumes = new Volumes(new VolumeStock(parts, await place.read()), options);
+    return volumes;
   }
 
   /** Goes on where the last run of the host ended, and stores from now on. `isPaused`: the machine is there still. */
@@ -87,6 +96,11 @@ export class Volumes {
     for (const note of shallowFirst(missing)) await this.#mount(note, ends);
   }
 
+  /** Whether a guest has room for the volumes of a sandbox. Throws `PathTaken`. */
+  async checkPaths(holder: string, guest: Ends["guest"]): Promise<void> {
+    for (const { path } of this.#stock.of(holder)) await checkPath(guest, path);
+  }
+
   /** Lets the guest write everything out. It is best effort: a journal keeps what it had written whole. */
   async unmount(vm: Vm): Promise<void> {
     const volumes = vm.machine.volumes.filter(({ file }) => file !== null);
@@ -100,6 +114,30 @@ export class Volumes {
         return false;
       });
       if (isFree) await vm.machine.unplug(volume.slot).catch(() => null);
+    }
+  }
+
+  /**
+   * Has the guest write out what its memory holds of its volumes: on another host, or once they were written, a saved memory
+   * of them is worth nothing. Best effort. A parked one did it before.
+   */
+  async flush(vm: Vm): Promise<void> {
+    if (vm.isParked) return;
+    const volumes = vm.machine.volumes.filter(({ file }) => file !== null);
+    for (const { volumeId, path } of volumes)
+      await this.#stock.settle([volumeId], () => this.#flush(vm, path));
+  }
+
+  async #flush({ guest }: Vm, path: string): Promise<void> {
+    const late = pause(FLUSH_MS, LATE, { ref: false });
+    try {
+      const frozen = guest.freezeVolume(path, FLUSH_MS);
+      frozen.catch(() => null);
+      if ((await Promise.race([frozen, late])) === LATE) throw new Error("it takes too long");
+    } catch (error) {
+      this.#options.log.warn({ reason: messageOf(error) }, "a volume was not written out");
+    } finally {
+      await Promise.race([guest.thawVolume(path).catch(() => null), late]);
     }
   }
 
@@ -118,6 +156,15 @@ export class Volumes {
     }
   }
 
+  /** Whether another host that took over what a paused machine has would find all of it in the store. */
+  async areStored(holder: string): Promise<boolean> {
+    for (const { volumeId, isOpen, storedAt } of this.#stock.of(holder)) {
+      const image = this.#stock.imageOf(volumeId);
+      if (isOpen && storedAt !== (await changedAt(image))) return false;
+    }
+    return true;
+  }
+
   /** Resolves when nobody reads the images of a paused machine any more. */
   settle(holder: string): Promise<void> {
     return this.#stock.settle(this.#stock.of(holder).map(({ volumeId }) => volumeId));
@@ -133,7 +180,12 @@ export class Volumes {
     const serial = serialOf(volumeId);
     const volume = { volumeId, path, epoch, slot, serial, sizeBytes, file };
     await machine.plug(volume);
-    await guest.mountVolume(volume);
+    try {
+      await guest.mountVolume(volume);
+    } catch (error) {
+      await checkPath(guest, path);
+      throw error;
+    }
   }
 
   /** Stores volumes of running machines that were written since the last time. */

@@ -10,14 +10,16 @@ import { signedUrl } from "../../object-url.ts";
 const { objectPartBytes } = LIMITS;
 
 export const askObject: Handler = async (c) => {
-  const { object, sizeBytes, delete: isToGo } = await parseBody(c, AskObject);
+  const { object, sizeBytes, ifEtag, delete: isToGo } = await parseBody(c, AskObject);
   const key = objectKey(object);
   const expiresInSeconds = LIMITS.hostObjectUrlMs / 1000;
   if (isToGo) {
     await ask(c.env.OBJECTS, () => c.env.OBJECTS.delete(key));
     return c.json({ expiresInSeconds } satisfies ObjectUrls);
   }
-  const urls = sizeBytes === undefined ? await toRead(c, key) : await toStore(c, key, sizeBytes);
+  const bytes = sizeBytes;
+  const urls =
+    bytes === undefined ? await toRead(c, key) : await toStore(c, { key, bytes, ifEtag });
   return c.json({ expiresInSeconds, ...urls } satisfies ObjectUrls);
 };
 
@@ -29,14 +31,34 @@ async function toRead(c: AppContext, key: string): Promise<Partial<ObjectUrls>> 
   if (!found) throw new ApiError("ObjectNotFound", "There is no such object.");
   const contentType = "application/octet-stream";
   const claims = { act: "get", key, contentType, expiresAt: expiry() } as const;
-  return { get: await signedUrl(c.env, baseUrlOf(c), claims), sizeBytes: found.size };
+  return {
+    get: await signedUrl(c.env, baseUrlOf(c), claims),
+    sizeBytes: found.size,
+    etag: found.etag,
+  };
 }
 
-async function toStore(c: AppContext, key: string, bytes: number): Promise<Partial<ObjectUrls>> {
+interface Wanted {
+  key: string;
+  bytes: number;
+  ifEtag: string | null | undefined;
+}
+
+async function toStore(
+  c: AppContext,
+  { key, bytes, ifEtag }: Wanted,
+): Promise<Partial<ObjectUrls>> {
   const base = baseUrlOf(c);
   const common = { key, expiresAt: expiry() };
   if (bytes <= objectPartBytes) {
-    return { put: await signedUrl(c.env, base, { act: "put", ...common, bytes }) };
+    const claims = { act: "put", ...common, bytes } as const;
+    return {
+      put: await signedUrl(c.env, base, { ...claims, ...(ifEtag !== undefined && { ifEtag }) }),
+    };
+  }
+  if (ifEtag !== undefined) {
+    const text = `ifEtag: an object of more than ${objectPartBytes} bytes has no condition`;
+    throw new ApiError("ValidationError", text, { field: "ifEtag" });
   }
   const upload = await beginUpload(c.env.OBJECTS, key);
   const parts = await Promise.all(

@@ -1,7 +1,6 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { readObjectToken } from "@svc/contract/tokens.ts";
-import { ask } from "../../../control-plane/database.ts";
-import { storePart } from "../../../control-plane/objects.ts";
+import { storePart, storeWhole } from "../../../control-plane/objects.ts";
 import type { Handler } from "../../context.ts";
 import { invalidUrl } from "./invalid-url.ts";
 
@@ -20,6 +19,6 @@ export const putObject: Handler = async (c) => {
     const { etag } = await storePart(OBJECTS, claims, body);
     return c.json({ etag });
   }
-  const stored = await ask(OBJECTS, () => OBJECTS.put(claims.key, body));
-  return c.json({ etag: stored?.etag ?? "" });
+  const { etag } = await storeWhole(OBJECTS, claims, body);
+  return c.json({ etag });
 };

@@ -12,7 +12,11 @@ import { baseUrlOf, type Handler } from "../../context.ts";
 import { previewDomain } from "../../env.ts";
 import { ownedSandbox } from "../sandboxes/owned.ts";
 
-const WISHES: Record<string, boolean> = { "1": true, "0": false };
+/** Whatever else stands there is no wish. */
+const WISHES = new Map([
+  ["1", true],
+  ["0", false],
+]);
 
 export const previewPort: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
@@ -27,7 +31,7 @@ export const previewPort: Handler = async (c) => {
   // Before it is public: then it can be found, by whatever gateway is asked.
   await notePreview(c.env.DB, label, id);
   const published = await sandbox.ask((object) =>
-    object.publish(port, WISHES[c.req.query("public") ?? ""]),
+    object.publish(port, WISHES.get(c.req.query("public") ?? "")),
   );
   if (isRefusal(published)) {
     await forgetPreview(c.env.DB, label);

@@ -3,7 +3,7 @@ import type { Plan } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
-import type { TemplateView } from "../../../control-plane/templates.ts";
+import type { Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
 import { forkOf } from "../snapshots/fork.ts";
@@ -16,18 +16,30 @@ export interface Named {
   /** The snapshot that it begins from. */
   fork: Snapshot | null;
   /** The custom template. */
-  template: TemplateView | null;
+  template: Bootable | null;
 }
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
 export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<Named> {
   checkPlan(c.get("caller").plan, wanted.kind);
-  await requireCredit(c.env, c.get("caller"));
   const { source, kind } = wanted;
-  const fork = await forkOf(c, wanted);
-  const template = source.type === "template" ? await bootable(c, source.id, kind) : null;
-  await checkVolumes(c, wanted);
+  const [, fork, template] = await firstRefusal([
+    requireCredit(c.env, c.get("caller")),
+    forkOf(c, wanted),
+    source.type === "template" ? bootable(c, source.id, kind) : null,
+    checkVolumes(c, wanted),
+  ]);
   return { fork, template };
+}
+
+/** What was asked at once: all answers, or of several refusals the first in this order, whichever came first. */
+async function firstRefusal<T extends readonly unknown[]>(
+  asked: readonly [...T],
+): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {
+  const answers = await Promise.allSettled(asked);
+  for (const answer of answers) if (answer.status === "rejected") throw answer.reason;
+  // None was rejected.
+  return Promise.all(asked);
 }
 
 /** 403 for a plan with neither product, 402 for one without this. */

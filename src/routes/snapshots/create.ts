@@ -15,7 +15,11 @@ export async function readSnapshotWish(c: AppContext) {
 
 export const createSnapshot: Handler = async (c) => {
   const { sandbox, name, metadata } = await readSnapshotWish(c);
-  const order = { id: newSnapshotId(), name, metadata, createdAt: Date.now() };
+  const {
+    planName: plan,
+    plan: { snapshots: cap },
+  } = c.get("caller");
+  const order = { id: newSnapshotId(), name, metadata, createdAt: Date.now(), plan, cap };
   const answer = await sandbox.ask((object) => object.snapshot(order));
   if (isRefusal(answer)) return errorResponse(answer.refused);
   return c.json(recordOf(answer.snapshot), 201);

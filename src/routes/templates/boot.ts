@@ -1,7 +1,8 @@
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
-import type { TemplateView } from "../../../control-plane/templates.ts";
-import { templateObject } from "../../../durable-objects/template.ts";
+import { registeredHosts } from "../../../durable-objects/fleet.ts";
+import { fitting, restorers } from "../../../durable-objects/restorable.ts";
+import { templateObject, type Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";
 
@@ -12,10 +13,14 @@ export const noTemplate = (): ApiError => new ApiError("NotFound", "There is no 
 export const ownTemplate = (c: AppContext, id: string) =>
   templateObject(c.env, c.get("caller").orgId, id);
 
-/** The template that a machine of this kind is made of. 404, then 400 for another kind, then 409 while it is not ready. */
-export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<TemplateView> {
-  const template = await reach(() => ownTemplate(c, id).read());
-  if (!template) throw noTemplate();
+/**
+ * The template that a machine of this kind is made of. 404, then 400 for another kind, then 409 while it is not ready,
+ * or when no host there is can run it.
+ */
+export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<Bootable> {
+  const start = await reach(() => ownTemplate(c, id).start());
+  if (!start) throw noTemplate();
+  const { template, platform } = start;
   if (template.kind !== kind) {
     const text = `template: it makes a ${template.kind}, not a ${kind}`;
     throw new ApiError("TemplateKindMismatch", text, { field: "template" });
@@ -24,5 +29,10 @@ export async function bootable(c: AppContext, id: string, kind: VmKind): Promise
     const why = template.state === "failed" ? "its build failed" : "it is still being built";
     throw new ApiError("TemplateNotReady", `The template is not ready: ${why}.`);
   }
-  return template;
+  // Without the registry it is for the hosts to say.
+  const hosts = restorers(await registeredHosts(c.env).catch(() => []), kind);
+  const choice = fitting(hosts, platform);
+  if (!isRefusal(choice)) return start;
+  const { code, message, context } = choice.refused;
+  throw new ApiError(code, message, context);
 }

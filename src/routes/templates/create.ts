@@ -1,5 +1,6 @@
 import { ApiError, errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { newTemplateId } from "@svc/contract/ids.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SavedMachine } from "../../../durable-objects/restorable.ts";
@@ -21,9 +22,19 @@ export const createTemplate: Handler = async (c) => {
   checkPlan(caller.plan, wanted.kind);
   requireFeature(caller.plan, "templates");
   await requireCredit(c.env, caller);
-  const { saved, ...ask } = await askOf(c, wanted);
+  const { saved, fromPlatform, ...ask } = await askOf(c, wanted);
   const { orgId: org, planName: plan } = caller;
-  const order = { id: newTemplateId(), org, plan, name: wanted.name, ask, saved };
+  const { templates: cap } = caller.plan;
+  const order = {
+    id: newTemplateId(),
+    org,
+    plan,
+    cap,
+    name: wanted.name,
+    ask,
+    saved,
+    fromPlatform,
+  };
   const made = await reach(() => templateObject(c.env, org, order.id).create(order));
   if (isRefusal(made)) return errorResponse(made.refused);
   return c.json(templateOf(made.template), 202);
@@ -32,13 +43,15 @@ export const createTemplate: Handler = async (c) => {
 interface Beginning extends Pick<BuildTemplate, "from">, Partial<Sizes> {
   /** Where a snapshot can go on. */
   saved: SavedMachine | null;
+  /** Where a template can, as far as that is known. */
+  fromPlatform: HostPlatform | null;
 }
 type Sizes = Pick<BuildTemplate, "cpu" | "memMb" | "diskGb">;
 
 async function askOf(
   c: AppContext,
   { name: _name, start, ...wanted }: WantedTemplate,
-): Promise<BuildTemplate & Pick<Beginning, "saved">> {
+): Promise<BuildTemplate & Pick<Beginning, "saved" | "fromPlatform">> {
   const beginning = await beginningOf(c, wanted);
   const org = c.get("caller").orgId;
   return { ...wanted, ...beginning, org, ...(start && { start }) };
@@ -51,17 +64,18 @@ async function beginningOf(
 ): Promise<Beginning> {
   switch (from.type) {
     case "image":
-      return { from, saved: null };
+      return { from, saved: null, fromPlatform: null };
     case "template": {
-      const { id, cpu, memMb, diskGb } = await bootable(c, from.id, kind);
-      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved: null };
+      const { template, platform: fromPlatform } = await bootable(c, from.id, kind);
+      const { id, cpu, memMb, diskGb } = template;
+      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved: null, fromPlatform };
     }
     case "snapshot": {
       const snapshot = await ownedSnapshot(c, from.id);
       if (snapshot.kind !== kind) throw mismatch(snapshot.kind, kind);
       const { id, cpu, memMb, diskGb, hostId, isDurable, platform } = await restorable(c, snapshot);
       const saved = { hostId, isDurable, platform };
-      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved };
+      return { from: { type: "snapshot", id }, cpu, memMb, diskGb, saved, fromPlatform: null };
     }
   }
 }

@@ -1,13 +1,14 @@
-import type { TemplateView } from "../../../control-plane/templates.ts";
 import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
+import type { Bootable } from "../../../durable-objects/template.ts";
 
 /** A create from a custom template: it goes on where the build ended, in the template's sizes. */
 export function withTemplate(
   order: CreateSandboxOrder,
-  template: TemplateView | null,
+  start: Bootable | null,
 ): CreateSandboxOrder {
-  if (!template) return order;
-  const { id, cpu, memMb, diskGb } = template;
+  if (!start) return order;
+  const { id, cpu, memMb, diskGb } = start.template;
   const source = { type: "snapshot", id, recordPath: "" } as const;
-  return { ...order, template: id, body: { ...order.body, source, cpu, memMb, diskGb } };
+  const body = { ...order.body, source, cpu, memMb, diskGb };
+  return { ...order, template: id, body, platform: start.platform };
 }

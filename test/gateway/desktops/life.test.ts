@@ -3,7 +3,7 @@ import { mintVmId } from "@svc/contract/tokens.ts";
 import { DesktopCreated, DesktopRecord } from "@svc/contract/vm/desktop.ts";
 import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, patiently } from "../../support/worker-gateway.ts";
 import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker-vm-host.ts";
 
 const NO_DESKTOP = '{"error":"There is no such desktop.","code":"NotFound"}';
@@ -47,13 +47,13 @@ describe("GET /desktops/:id", () => {
     const host = await newVmHost({ capabilities: ["desktop"] });
     await host.steer({ put: "hang" });
     const { key } = await newOrg("professional");
-    const creating = call("/desktops", { method: "POST", bearer: key });
+    const creating = patiently("/desktops", { method: "POST", bearer: key }, 5_000);
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes", { bearer: key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
       expect(sandboxes).toHaveLength(1);
       return sandboxes[0]?.sandboxId ?? "";
-    }, 10_000);
+    }, 30_000);
     const response = await call(`/desktops/${id}`, { bearer: key });
     expect(await response.json()).toMatchObject({ status: "starting" });
     expect((await creating).status).toBe(502);
@@ -104,7 +104,7 @@ describe("pause and resume", () => {
     expect(resumed.status).toBe(200);
     expect(await resumed.json()).toEqual({ sessionId: id, status: "ready" });
     expect(await read()).toMatchObject({ status: "ready" });
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 30_000);
     const again = await act("resume");
     expect(again.status).toBe(409);
     expect(await again.json()).toMatchObject({ code: "NotPaused" });

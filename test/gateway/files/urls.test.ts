@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { readFileToken } from "@svc/contract/tokens.ts";
 import { SignedFileUrl } from "@svc/contract/vm/files.ts";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BASE, call, newOrg } from "../../support/worker-gateway.ts";
 import { newSandbox, newVmHost, type VmHost } from "../../support/worker-vm-host.ts";
 
@@ -15,6 +15,9 @@ beforeAll(async () => {
   ({ key, orgId } = await newOrg());
   id = (await newSandbox(key)).sandboxId;
 });
+
+// One that is not heard for 15 s would be away.
+beforeEach(() => host.beat());
 
 const mint = (mode: string, query = "", sandbox = id, bearer = key) =>
   call(`/sandboxes/${encodeURIComponent(sandbox)}/files/${mode}-url${query}`, { bearer });

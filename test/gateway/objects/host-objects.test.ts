@@ -46,6 +46,42 @@ test("what a host removes is gone, and to remove it again is nothing", async () 
   expect((await get(url)).status).toBe(404);
 });
 
+describe("a conditional PUT", () => {
+  const ifEtag = async (etag: string | null, text: string): Promise<Response> =>
+    put((await urls({ object, sizeBytes: text.length, ifEtag: etag })).put, text);
+  const refusal = async (response: Response) => [response.status, await response.json()];
+  const changed = [412, { code: "ObjectChanged" }];
+
+  test("takes the place of what it names, and of nothing else", async () => {
+    await stored("first");
+    const { etag = "" } = await urls({ object });
+    expect((await ifEtag(etag, "second")).status).toBe(200);
+    expect(await refusal(await ifEtag(etag, "third"))).toMatchObject(changed);
+    expect(await refusal(await ifEtag(null, "third"))).toMatchObject(changed);
+    const now = await urls({ object });
+    expect(await textOf(await get(now.get))).toBe("second");
+    expect(now.etag).not.toBe(etag);
+  });
+
+  test("of what lies nowhere yet is the only one", async () => {
+    await ask({ object, delete: true });
+    expect(await refusal(await ifEtag("0".repeat(32), "lost"))).toMatchObject(changed);
+    // Both were told where to store before either did.
+    const [one, two] = [
+      await urls({ object, sizeBytes: 3, ifEtag: null }),
+      await urls({ object, sizeBytes: 3, ifEtag: null }),
+    ];
+    expect((await put(one.put, "one")).status).toBe(200);
+    expect(await refusal(await put(two.put, "two"))).toMatchObject(changed);
+    expect(await textOf(await get((await urls({ object })).get))).toBe("one");
+  });
+
+  test("is for one PUT alone", async () => {
+    const refused = await ask({ object, sizeBytes: PART + 1, ifEtag: null });
+    expect(await refusal(refused)).toMatchObject([400, { field: "ifEtag" }]);
+  });
+});
+
 test("an object of no bytes is one", async () => {
   expect(await textOf(await get(await stored("")))).toBe("");
 });

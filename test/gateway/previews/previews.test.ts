@@ -217,6 +217,16 @@ describe("a public port", () => {
     expect(await code(await call(at(url, "")))).toEqual(unauthorized);
   });
 
+  test.each(["", "true", "2", "01", "constructor", "toString", "__proto__", "prototype"])(
+    "is not opened by public=%s, nor closed",
+    async (wish) => {
+      const { url } = await mint(3000, `?public=${wish}`);
+      expect(await code(await call(at(url, "")))).toEqual(unauthorized);
+      const opened = await mint(8000, "?public=1");
+      expect((await mint(8000, `?public=${wish}`)).url).toBe(opened.url);
+    },
+  );
+
   test("is opened by its owner alone", async () => {
     const other = await newOrg();
     expect(await code(await ask(3000, "?public=1", other.key))).toEqual(gone);

@@ -1,8 +1,8 @@
 import { Preview } from "@svc/contract/vm/preview.ts";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { call, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { newSandbox, newVmHost, type VmHost } from "../../support/worker-vm-host.ts";
 
 const Seen = z.object({
   method: z.string(),
@@ -15,13 +15,17 @@ const Seen = z.object({
 let url = "";
 let token = "";
 
+let host: VmHost;
 beforeAll(async () => {
-  await newVmHost();
+  host = await newVmHost();
   const { key } = await newOrg();
   const { sandboxId } = await newSandbox(key);
   const response = await call(`/sandboxes/${sandboxId}/ports/3000`, { bearer: key });
   ({ url, token } = Preview.parse(await response.json()));
 });
+
+// One that is not heard for 15 s would be away.
+beforeEach(() => host.beat());
 
 /** Asks for a path, with the token in the header unless it stands elsewhere. */
 const ask = (path: string, init: RequestInit = {}) => {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { Profile, ProfileList, ProfileSaved } from "@svc/contract/browser/profile.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { reapDiscarded } from "../../../control-plane/discarded.ts";
 import { lockForEditor, unlockFromEditor } from "../../../control-plane/profiles.ts";
 import { app } from "../../../src/app.ts";
@@ -247,6 +247,8 @@ test("another org's profile is 404 everywhere", async () => {
 
 describe("a session with a profile", async () => {
   const pool = await newPool();
+  // One that is not heard for 15 s would be away.
+  beforeEach(() => pool.beat());
   const { key } = await newOrg("starter");
   const { id: profileId } = await newProfile(key);
   const create = async () => {

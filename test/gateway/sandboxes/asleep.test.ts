@@ -81,9 +81,9 @@ describe("a file transfer and a control socket on a paused sandbox", () => {
 
 test("an idle window that is over pauses the sandbox", async () => {
   const { host, id, orgId, state, post } = await running({ timeoutMs: 1000 });
-  await vi.waitFor(async () => expect(await host.states()).toEqual({ [id]: "paused" }), 10_000);
-  expect(await state()).toBe("paused");
-  await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+  await vi.waitFor(async () => expect(await host.states()).toEqual({ [id]: "paused" }), 30_000);
+  await vi.waitFor(async () => expect(await state()).toBe("paused"), 30_000);
+  await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
   expect((await post("resume")).status).toBe(200);
 });
 

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
+import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
 import { storedSandbox } from "../../support/worker-age.ts";
 import { running } from "../../support/worker-asleep.ts";
 import { anotherVmHost, vmOf } from "../../support/worker-vm-host.ts";
@@ -79,6 +80,32 @@ describe("resume", () => {
     expect(await state()).toBe("running");
     expect((await storedSandbox(id)).place).toMatchObject({ hostId: there.hostId });
     expect((await host.beat()).end).toEqual([id]);
+  });
+
+  test.each([
+    ["its own is full", "full"],
+    ["its own is away", null],
+  ])("is not tried on a host of another platform: %s", async (_name, mode) => {
+    const { host, other, post, state } = await paused("yes");
+    await other.beat({ capabilities, platform: { ...FAKE_HOST_PLATFORM, qemu: "9.0.0" } });
+    if (mode === null) await fleet(env).remove(host.hostId);
+    else await host.steer({ resume: mode });
+    const response = await post("resume");
+    // Its own host may have room, or be back, yet.
+    expect([response.status, await response.json()]).toMatchObject([503, { code: "NoCapacity" }]);
+    expect(await other.calls("POST", "resume")).toEqual([]);
+    expect(await state()).toBe("paused");
+    await other.beat({ capabilities });
+    expect((await post("resume")).status).toBe(200);
+  });
+
+  test("knows the platform of a record also once its host has told that it is stored", async () => {
+    const { id, host, other, post, recordId } = await paused("no");
+    await host.beat({ vms: [vmOf(id, { state: "paused", recordId, durable: true })] });
+    await other.beat({ capabilities, platform: { ...FAKE_HOST_PLATFORM, cpu: "host" } });
+    await fleet(env).remove(host.hostId);
+    expect((await post("resume")).status).toBe(503);
+    expect(await other.calls("POST", "resume")).toEqual([]);
   });
 
   test("that no host can do is what its own host says, and it stays paused", async () => {

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
-import { describe, expect, test, vi } from "vitest";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { call, json, newOrg, patiently } from "../../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 
 async function running() {
@@ -22,7 +22,9 @@ async function asked(response: Response): Promise<Exec> {
 }
 
 describe("POST exec", async () => {
-  const { exec } = await running();
+  const { exec, host } = await running();
+  // One that is not heard for 15 s would be away.
+  beforeEach(() => host.beat());
 
   test("answers what the command did", async () => {
     const body = { cmd: "python3", args: ["-c", "print(1)"], cwd: "/tmp", timeoutMs: 5000 };
@@ -86,7 +88,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
     const { host, exec, stub, id } = await running();
     await host.steer({ exec: "hang" });
     const waiting = exec({ cmd: "sleep", args: ["1000"] });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
     const { bootId } = await host.steer();
     const source = { hostId: host.hostId, bootId };
     await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
@@ -103,7 +105,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
     const { host, key, path, exec } = await running();
     await host.steer({ exec: "hang" });
     const waiting = exec({ cmd: "sleep" });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
     await call(path, { method: "DELETE", bearer: key });
     expect((await waiting).status).toBe(502);
   });
@@ -112,7 +114,7 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
 test("exec while the sandbox starts is 409 NotRunning", async () => {
   const { host, key } = await running();
   await host.steer({ put: "hang" });
-  const creating = call("/sandboxes", { method: "POST", bearer: key });
+  const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 5_000);
   const starting = async () => {
     const response = await call("/sandboxes?state=starting", { bearer: key });
     return (await response.json<{ sandboxes: { sandboxId: string }[] }>()).sandboxes[0]?.sandboxId;
@@ -121,7 +123,7 @@ test("exec while the sandbox starts is 409 NotRunning", async () => {
     const found = await starting();
     if (!found) throw new Error("not yet");
     return found;
-  }, 10_000);
+  }, 30_000);
   const response = await call(`/sandboxes/${id}/exec`, { ...json({ cmd: "true" }), bearer: key });
   expect(response.status).toBe(409);
   expect(await response.json()).toMatchObject({ code: "NotRunning" });

@@ -34,7 +34,7 @@ const segments = async (orgId: string) => {
 describe("DELETE /sandboxes/:id", () => {
   test("ends the machine, frees the place, closes the bill; the record stays for a day", async () => {
     const { host, key, orgId, id, path, record } = await running();
-    await vi.waitFor(async () => expect(await segments(orgId)).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await segments(orgId)).toHaveLength(1), 30_000);
     const response = await call(path, { method: "DELETE", bearer: key });
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ ok: true });
@@ -49,7 +49,7 @@ describe("DELETE /sandboxes/:id", () => {
       const [segment] = await segments(orgId);
       expect(segment).toMatchObject({ kind: "vm", cpu: 2, mem_mb: 2048 });
       expect(segment?.ended_at).toBeGreaterThan(0);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("again, and of one that is long forgotten, is 200", async () => {
@@ -131,21 +131,23 @@ describe("the idle window", () => {
 
   test("that ends with onTimeout kill ends the sandbox and its machine", async () => {
     const { host, record } = await running({ timeoutMs: 1000, lifecycle: { onTimeout: "kill" } });
-    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 10_000);
-    expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
+    await vi.waitFor(async () => expect(await host.held()).toEqual([]), 30_000);
+    await vi.waitFor(async () => {
+      expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
+    }, 30_000);
   });
 
   test("that ends with onTimeout pause, where no host can pause, leaves it running and unbilled", async () => {
     const { host, id, orgId, record, key } = await running({ timeoutMs: 1000 }, "unable");
     await vi.waitFor(async () => {
       expect((await segments(orgId))[0]?.ended_at).toBeGreaterThan(0);
-    }, 15_000);
+    }, 30_000);
     expect(await host.held()).toEqual([id]);
     const list = await call("/sandboxes", { bearer: key });
     expect(await list.json()).toMatchObject({ sandboxes: [{ state: "running" }] });
     // Who comes back finds it as it was, and it is billed anew.
     expect((await record()).state).toBe("running");
-    await vi.waitFor(async () => expect(await segments(orgId)).toHaveLength(2), 15_000);
+    await vi.waitFor(async () => expect(await segments(orgId)).toHaveLength(2), 30_000);
   });
 
   test.each([

@@ -4,7 +4,9 @@ import { ends, running } from "../../support/worker-asleep.ts";
 import { call } from "../../support/worker-gateway.ts";
 import { anotherVmHost, newSandbox, vmOf } from "../../support/worker-vm-host.ts";
 
-const lifecycle = { parkAfterMs: 2000, hibernateAfterParkedMs: 30_000, parkMaxMs: 5000 };
+// Longer than any test takes: what is to pass is made to.
+const lifecycle = { parkAfterMs: 200_000, hibernateAfterParkedMs: 300_000, parkMaxMs: 5000 };
+const IDLE_MS = 201_000;
 
 /** The state in the list: reading that is no use of it. */
 async function listed(key: string): Promise<string[]> {
@@ -16,22 +18,22 @@ async function listed(key: string): Promise<string[]> {
 describe("parkAfterMs", () => {
   test("parks one that is idle, reports no change, and the next request finds it running", async () => {
     const { host, id, key, post } = await running({ lifecycle });
-    await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
+    await age(id, IDLE_MS);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
     expect(await listed(key)).toEqual(["running"]);
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
     expect((await host.steer()).parked).toEqual([]);
     expect((await storedSandbox(id)).state).toMatchObject({ parkedAt: null });
     // And is parked anew when it is idle again.
-    await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
+    await age(id, IDLE_MS);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
     expect(await host.calls("POST", "park")).toHaveLength(2);
   });
 
   test("does not keep a caller waiting for longer than parkMaxMs", async () => {
     const { host, id, post } = await running({ lifecycle: { ...lifecycle, parkMaxMs: 0 } });
     await host.steer({ park: "hang" });
-    await age(id, 3000);
+    await age(id, IDLE_MS);
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
     expect(await host.calls("POST", "park")).toHaveLength(1);
   });
@@ -39,7 +41,7 @@ describe("parkAfterMs", () => {
   test("on a host that cannot leaves it running", async () => {
     const { host, id, post } = await running({ lifecycle });
     await host.steer({ park: "missing" });
-    await age(id, 3000);
+    await age(id, IDLE_MS);
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
   });
 
@@ -54,12 +56,12 @@ describe("parkAfterMs", () => {
 describe("hibernateAfterParkedMs", () => {
   test("pauses one that is parked for so long: its place is free, its bill closed", async () => {
     const { host, id, key, orgId, post } = await running({ lifecycle });
-    await age(id, 3000);
-    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 10_000);
-    await age(id, 31_000);
-    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 10_000);
+    await age(id, IDLE_MS);
+    await vi.waitFor(async () => expect((await host.steer()).parked).toEqual([id]), 30_000);
+    await age(id, 301_000);
+    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 30_000);
     expect(await host.states()).toEqual({ [id]: "paused" });
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
     const other = await newSandbox(key);
     await call(`/sandboxes/${other.sandboxId}`, { method: "DELETE", bearer: key });
     expect((await post("resume")).status).toBe(200);
@@ -67,7 +69,7 @@ describe("hibernateAfterParkedMs", () => {
 
   test("does not pause one that was used meanwhile", async () => {
     const { host, id, post } = await running({ lifecycle });
-    await age(id, 3000);
+    await age(id, IDLE_MS);
     await post("exec", { cmd: "true" });
     await age(id, 1000);
     expect(await host.calls("POST", "pause")).toEqual([]);
@@ -86,7 +88,7 @@ describe("checkpointEveryMs", () => {
       expect((await storedSandbox(id)).state).toMatchObject({
         checkpoint: { isDurable: store === "yes" },
       });
-    }, 10_000);
+    }, 30_000);
     return all;
   }
 
@@ -99,7 +101,7 @@ describe("checkpointEveryMs", () => {
     await age(id, 61_000);
     await vi.waitFor(async () => {
       expect(await host.calls("POST", "checkpoint")).toHaveLength(2);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("that fails is tried again, not every few seconds", async () => {
@@ -110,12 +112,12 @@ describe("checkpointEveryMs", () => {
       const { retryAt, owed } = await storedSandbox(id);
       expect(owed).toEqual(["checkpoint"]);
       expect(retryAt).toBeGreaterThan(Date.now() + 30_000);
-    }, 10_000);
+    }, 30_000);
     await host.steer({});
     await age(id, 0);
     await vi.waitFor(async () => {
       expect((await storedSandbox(id)).owed).toEqual([]);
-    }, 10_000);
+    }, 30_000);
     expect(Object.keys((await host.steer()).records)).toEqual([id]);
   });
 
@@ -127,10 +129,26 @@ describe("checkpointEveryMs", () => {
     const bootId = "another-start";
     expect((await host.beat({ bootId, vms })).end).toEqual([]);
     expect(await listed(key)).toEqual(["paused"]);
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
     expect(await state()).toBe("paused");
     expect((await post("resume")).status).toBe(200);
     expect(await host.states()).toEqual({ [id]: "running" });
+  });
+
+  test("lets it go on after its machine died by itself, its host alive: paused as of then, its place free", async () => {
+    const { host, id, key, orgId, post, stub } = await checkpointed("yes");
+    const recordId = (await host.steer()).records[id] ?? "";
+    await host.steer({ asleep: { [id]: recordId } });
+    const { seq } = await host.heartbeat();
+    const told = vmOf(id, { state: "paused", recordId, durable: true });
+    expect((await host.beat({ seq: seq + 9, vms: [told] })).end).toEqual([]);
+    expect(await listed(key)).toEqual(["paused"]);
+    expect(await storedSandbox(id)).toMatchObject({ record: { id: recordId, isDurable: true } });
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    expect((await post("exec", { cmd: "true" })).status).toBe(409);
+    expect((await post("resume")).status).toBe(200);
+    expect(await host.states()).toEqual({ [id]: "running" });
+    expect(await stub.read()).toMatchObject({ state: "running" });
   });
 
   test("in the object store lets it go on elsewhere when its host stays away", async () => {
@@ -139,7 +157,7 @@ describe("checkpointEveryMs", () => {
     const source = { hostId: host.hostId, bootId };
     await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
     await age(id, 220_000);
-    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 10_000);
+    await vi.waitFor(async () => expect(await listed(key)).toEqual(["paused"]), 30_000);
     const other = await anotherVmHost({ capabilities: ["snapshots"] });
     await host.steer({ resume: "missing", store: "yes" });
     expect((await post("resume")).status).toBe(200);

@@ -89,7 +89,7 @@ test("a list of a thousand has at most a hundred on a page, and a filter finds o
   const org = env.ORGS.getByName(orgId);
   for (let n = 0; n < 1000; n += 1) {
     const view = sandboxView(`s${n}`, { metadata: { n: String(n) } });
-    await org.reserveSandbox({ view, cap: 1000, lapsesAt: Date.now() + 60_000 });
+    await org.reserveSandbox({ view, cap: 1000, lapsesAt: Date.now() + 600_000 });
   }
   expect((await listing(key)).sandboxes).toHaveLength(50);
   expect((await listing(key, "?limit=500")).sandboxes).toHaveLength(100);

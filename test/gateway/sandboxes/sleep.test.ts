@@ -17,7 +17,7 @@ describe("POST pause", () => {
     expect(await host.states()).toEqual({ [id]: "paused" });
     const list = await call("/sandboxes?state=paused", { bearer: key });
     expect(await list.json()).toMatchObject({ sandboxes: [{ sandboxId: id, state: "paused" }] });
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true]), 30_000);
     // Its place is free, and reading it wakes nothing.
     await newSandbox(key);
     const record = await call(path, { bearer: key });
@@ -58,7 +58,7 @@ describe("POST pause", () => {
     const { host, post } = await running();
     await host.steer({ exec: "hang" });
     const waiting = post("exec", { cmd: "sleep" });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 10_000);
+    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
     expect((await post("pause")).status).toBe(200);
     const response = await waiting;
     expect(response.status).toBe(409);
@@ -76,7 +76,7 @@ describe("POST resume", () => {
     expect(await state()).toBe("running");
     expect(await host.states()).toEqual({ [id]: "running" });
     expect((await post("exec", { cmd: "true" })).status).toBe(200);
-    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 10_000);
+    await vi.waitFor(async () => expect(await ends(orgId)).toEqual([true, false]), 30_000);
   });
 
   test("of one that is not paused is 409, of one that is gone 404", async () => {

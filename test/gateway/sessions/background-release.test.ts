@@ -32,25 +32,21 @@ async function stubborn() {
 test("a release is forwarded once: neither a repeat nor the alarm asks the pool again", async () => {
   const { pool, id, release, stub } = await stubborn();
   expect((await release()).status).toBe(204);
-  await vi.waitFor(async () => expect(await deletesOf(pool)).toEqual([`/slots/${id}`]));
+  await vi.waitFor(async () => expect(await deletesOf(pool)).toEqual([`/slots/${id}`]), 30_000);
   expect((await release()).status).toBe(204);
   await runDurableObjectAlarm(stub);
   await stub.read();
   expect(await deletesOf(pool)).toEqual([`/slots/${id}`]);
 });
 
-test(
-  "a release that the pool never answers is given up after 30 s",
-  { timeout: 50_000 },
-  async () => {
-    const { pool, id } = await stubborn();
-    const before = Date.now();
-    await expect(endSlot(env, pool.url, { org: "o", id })).rejects.toThrow(/abort/i);
-    const tookMs = Date.now() - before;
-    expect(tookMs).toBeGreaterThanOrEqual(LIMITS.backgroundReleaseMs - 1000);
-    expect(tookMs).toBeLessThan(LIMITS.backgroundReleaseMs + 10_000);
-  },
-);
+test("a release that the pool never answers is given up after 30 s", async () => {
+  const { pool, id } = await stubborn();
+  const before = Date.now();
+  await expect(endSlot(env, pool.url, { org: "o", id })).rejects.toThrow(/abort/i);
+  const tookMs = Date.now() - before;
+  expect(tookMs).toBeGreaterThanOrEqual(LIMITS.backgroundReleaseMs - 1000);
+  expect(tookMs).toBeLessThan(LIMITS.backgroundReleaseMs + 10_000);
+});
 
 test("a session released while its pool was away frees its slot, and the pool that is back is told to end it", async () => {
   const { pool, key, id, release, stub } = await stubborn();
@@ -63,5 +59,5 @@ test("a session released while its pool was away frees its slot, and the pool th
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(201);
   await vi.waitFor(async () => {
     expect((await pool.beat({ slots: [slotOf(id)] })).end).toEqual([id]);
-  }, 10_000);
+  }, 30_000);
 });

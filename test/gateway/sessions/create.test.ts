@@ -2,12 +2,14 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
 import { BASE, call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
 
 describe("a pool is registered", async () => {
   const pool = await newPool();
+  // One that is not heard for 15 s would be away.
+  beforeEach(() => pool.beat());
   const { key, orgId } = await newOrg("free", { browsers: 50 });
 
   test("a create without a body is a fast session with its endpoints and the plan's lifetime", async () => {

@@ -1,14 +1,18 @@
 import { SessionList } from "@svc/contract/browser/session.ts";
-import { describe, expect, test } from "vitest";
-import { call, newOrg, newPool, newSession } from "../../support/worker-gateway.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker-gateway.ts";
 
 describe("five sessions, two of them released", async () => {
-  await newPool();
+  const pool = await newPool();
   const { key } = await newOrg("starter");
   const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) ids.push(await newSession(key));
   const released = [ids[1], ids[3]];
   for (const id of released) await call(`/sessions/${id}`, { method: "DELETE", bearer: key });
+
+  // One that is not heard for 15 s would be away, and its sessions with it.
+  const live = ids.filter((id) => !released.includes(id));
+  beforeEach(() => pool.beat({ slots: live.map((id) => slotOf(id)) }));
 
   async function list(query: string): Promise<SessionList> {
     const response = await call(`/sessions${query}`, { bearer: key });

@@ -18,7 +18,7 @@ test("a release is 204, shows at once, is forwarded once, and repeats as 204", a
   expect(await record(id, key)).not.toHaveProperty("wsEndpoint");
   expect((await release()).status).toBe(204);
   const deletes = async () => (await pool.calls()).filter(({ method }) => method === "DELETE");
-  await vi.waitFor(async () => expect(await deletes()).toHaveLength(1));
+  await vi.waitFor(async () => expect(await deletes()).toHaveLength(1), 30_000);
 });
 
 test("the release is acked while the pool hangs", async () => {

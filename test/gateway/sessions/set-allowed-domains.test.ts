@@ -1,6 +1,6 @@
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { call, json, newOrg, newPool, slotOf } from "../../support/worker-gateway.ts";
 
 describe("POST /sessions/:id/allowed-domains", async () => {
@@ -9,7 +9,8 @@ describe("POST /sessions/:id/allowed-domains", async () => {
     stealth: { idle: 9, busy: 0, recycling: 0 },
     fast: { idle: 9, busy: 0, recycling: 0 },
   };
-  await pool.beat({ kinds });
+  // One that is not heard for 15 s would be away.
+  beforeEach(() => pool.beat({ kinds }));
   const { key } = await newOrg("professional");
 
   async function create(body: object): Promise<string> {

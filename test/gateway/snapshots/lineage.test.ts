@@ -46,7 +46,7 @@ describe("children", () => {
     const { vms } = await host.heartbeat();
     const told = vms.map((vm) => (vm.id === child ? vmOf(child, { ended: "machine_died" }) : vm));
     await host.beat({ vms: told });
-    await vi.waitFor(async () => expect(await childrenOf(snapshotId)).toBe(0), 10_000);
+    await vi.waitFor(async () => expect(await childrenOf(snapshotId)).toBe(0), 30_000);
   });
 
   test.each(["full", "small", "fault", "drop", "hang"])(
@@ -56,7 +56,7 @@ describe("children", () => {
       const { snapshotId } = await taken();
       await host.steer({ put: mode });
       expect((await fork(snapshotId)).status).toBeGreaterThanOrEqual(500);
-      await vi.waitFor(async () => expect(await childrenOf(snapshotId)).toBe(0), 10_000);
+      await vi.waitFor(async () => expect(await childrenOf(snapshotId)).toBe(0), 30_000);
       expect((await remove(`/snapshots/${snapshotId}`)).status).toBe(200);
     },
   );
@@ -95,8 +95,8 @@ describe("DELETE /snapshots/:id", () => {
     const { snapshotId } = await taken();
     expect(await (await remove(`/snapshots/${snapshotId}`)).json()).toEqual({ ok: true });
     expect(await list()).toEqual({ snapshots: [] });
-    await vi.waitFor(async () => expect((await host.steer()).snapshots).toEqual([]), 10_000);
-    await vi.waitFor(async () => expect(await rows(snapshotId)).toEqual([]), 10_000);
+    await vi.waitFor(async () => expect((await host.steer()).snapshots).toEqual([]), 30_000);
+    await vi.waitFor(async () => expect(await rows(snapshotId)).toEqual([]), 30_000);
   });
 
   test.each(["fault", "drop"])(

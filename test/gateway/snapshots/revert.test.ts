@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
 import { call, json } from "../../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { newSandbox } from "../../support/worker-vm-host.ts";
+import { anotherVmHost, newSandbox } from "../../support/worker-vm-host.ts";
 
 /** What a host's object takes for placed there. */
 const placedOn = (hostId: string): Promise<string[]> =>
@@ -44,12 +44,12 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     await host.steer({ revert: "slow" });
     const reverting = revert(snapshotId);
     await vi.waitFor(async () => {
       expect(await host.calls("POST", "revert")).toHaveLength(1);
-    }, 10_000);
+    }, 30_000);
     await host.beat({ vms: [] });
     await host.steer({});
     expect((await reverting).status).toBe(200);
@@ -57,7 +57,7 @@ describe("POST /sandboxes/:id/revert", () => {
     await vi.waitFor(async () => {
       await host.beat();
       expect(await placedOn(host.hostId)).toContain(id);
-    }, 10_000);
+    }, 30_000);
     expect(await state()).toBe("running");
     await host.beat({ vms: [] });
     expect(await state()).toBe("gone");
@@ -69,7 +69,7 @@ describe("POST /sandboxes/:id/revert", () => {
     expect((await revert(snapshotId)).status).toBe(200);
     expect(await state()).toBe("running");
     expect(await host.states()).toEqual({ [id]: "running" });
-    expect(await ends(orgId)).toContain(true);
+    await vi.waitFor(async () => expect(await ends(orgId)).toContain(true), 30_000);
   });
 
   test("of a paused one is 429 at the cap, 402 without credit, and stays paused", async () => {
@@ -131,5 +131,25 @@ describe("POST /sandboxes/:id/revert", () => {
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ code });
     expect(await state()).toBe("running");
+  });
+});
+
+describe("a machine that has moved to another host", () => {
+  test("reverts to a snapshot that stayed once that is in the object store, and not before", async () => {
+    const { host, id, taken, post, revert } = await snapshotting();
+    const { snapshotId } = await taken();
+    await host.steer({ store: "yes" });
+    await post(`/sandboxes/${id}/pause`);
+    const capabilities = ["snapshots"];
+    const other = await anotherVmHost({ capabilities });
+    await host.steer({ resume: "full" });
+    expect((await post(`/sandboxes/${id}/resume`)).status).toBe(200);
+    const early = await revert(snapshotId);
+    expect([early.status, await early.json()]).toMatchObject([503, { code: "NoCapacity" }]);
+    expect(await other.calls("POST", "revert")).toEqual([]);
+    await host.beat({ capabilities, durableSnapshots: [snapshotId] });
+    await revert(snapshotId);
+    const [{ body } = { body: null }] = await other.calls("POST", "revert");
+    expect(body).toEqual({ snapshotId });
   });
 });

@@ -157,19 +157,22 @@ describe("a snapshot that fails", () => {
     await vi.waitFor(async () => {
       expect((await list()).snapshots).toMatchObject([{ state: "creating" }]);
       expect(await host.calls("POST", "snapshot")).toHaveLength(1);
-    }, 10_000);
+    }, 30_000);
     const [creating] = (await list()).snapshots;
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await taking).status).toBe(503);
-    await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
-    expect(await list()).toMatchObject({
-      snapshots: [{ snapshotId: creating?.snapshotId, state: "failed" }],
-    });
-    const owed = await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
-      storage.kv.get<StoredSandbox>("sandbox"),
-    );
-    expect(owed).toMatchObject({ taking: null, owed: [] });
+    const owed = () =>
+      runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
+        storage.kv.get<StoredSandbox>("sandbox"),
+      );
+    await vi.waitFor(async () => {
+      await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
+      expect(await list()).toMatchObject({
+        snapshots: [{ snapshotId: creating?.snapshotId, state: "failed" }],
+      });
+      expect(await owed()).toMatchObject({ taking: null, owed: [] });
+    }, 30_000);
   });
 
   test("while it is being taken nothing begins from it, and it is not deleted", async () => {
@@ -180,7 +183,7 @@ describe("a snapshot that fails", () => {
       const [one] = (await list()).snapshots;
       if (!one) throw new Error("not yet");
       return one.snapshotId;
-    }, 10_000);
+    }, 30_000);
     for (const response of [await fork(snapshotId), await remove(`/snapshots/${snapshotId}`)])
       expect([response.status, await response.json()]).toMatchObject([
         409,

@@ -127,7 +127,7 @@ describe.each(["ws", "cdp"])("/%s/:sessionId", (name) => {
     expect(await refusal(`/${name}/${id}`)).toEqual(refused(status));
   });
 
-  test("a pool that never answers is 502", { timeout: 20_000 }, async () => {
+  test("a pool that never answers is 502", async () => {
     const { id, pool } = await placed();
     await pool.steer({ upgrade: "hang" });
     expect(await refusal(`/${name}/${id}`)).toEqual(refused(502));
@@ -154,24 +154,20 @@ describe("a pool that is away", () => {
     socket.close();
   });
 
-  test(
-    "and stays away is 404 after 15 s, while the record says unknown",
-    { timeout: 30_000 },
-    async () => {
-      const { id, key, pool } = await placed();
-      await pool.beat({ slots: [slotOf(id)] });
-      const { bootId } = await pool.heartbeat();
-      const source = { hostId: pool.hostId, bootId };
-      await env.SESSIONS.getByName(id).hostChanged(source, {
-        type: "hostAway",
-        seenAt: Date.now(),
-      });
-      const before = Date.now();
-      const response = await upgrade(`/ws/${id}`);
-      expect(response.status).toBe(404);
-      expect(Date.now() - before).toBeGreaterThanOrEqual(LIMITS.poolLookupMs);
-      const record = await call(`/sessions/${id}`, { bearer: key });
-      expect(await record.json()).toMatchObject({ status: "unknown", kind: null });
-    },
-  );
+  test("and stays away is 404 after 15 s, while the record says unknown", async () => {
+    const { id, key, pool } = await placed();
+    await pool.beat({ slots: [slotOf(id)] });
+    const { bootId } = await pool.heartbeat();
+    const source = { hostId: pool.hostId, bootId };
+    await env.SESSIONS.getByName(id).hostChanged(source, {
+      type: "hostAway",
+      seenAt: Date.now(),
+    });
+    const before = Date.now();
+    const response = await upgrade(`/ws/${id}`);
+    expect(response.status).toBe(404);
+    expect(Date.now() - before).toBeGreaterThan(LIMITS.poolLookupMs - 100);
+    const record = await call(`/sessions/${id}`, { bearer: key });
+    expect(await record.json()).toMatchObject({ status: "unknown", kind: null });
+  });
 });

@@ -1,5 +1,6 @@
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
 import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
 import { snapshotting } from "../../support/worker-snapshots.ts";
 import { newVmHost } from "../../support/worker-vm-host.ts";
@@ -67,7 +68,7 @@ test("a template of a template begins with it, and has its sizes", async () => {
   const { key } = await newOrg("professional");
   const { templateId } = await readyTemplate(key, bodyOf({}, { memMb: 1024 }));
   const from = { template: templateId };
-  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 15_000);
+  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 30_000);
   expect(second).toMatchObject({ state: "ready", memMb: 1024 });
   const { calls } = await host.steer();
   const asked = calls.find(({ path }) => path === `/templates/${second.templateId}`);
@@ -98,7 +99,7 @@ test("a desktop's template makes desktops, by both routes; a sandbox's makes non
     400,
     "TemplateKindMismatch",
   ]);
-  const other = await vi.waitFor(() => readyTemplate(key), 15_000);
+  const other = await vi.waitFor(() => readyTemplate(key), 30_000);
   const refused = await desktop(other.templateId);
   expect([refused.status, (await refused.json<{ code: string }>()).code]).toEqual([
     400,
@@ -127,6 +128,57 @@ test("a template of a snapshot begins with it on the host that has it, in its si
   const wrong = await post(key, bodyOf({}, kind));
   expect(wrong.status).toBe(400);
   expect(await wrong.json()).toMatchObject({ field: "compiled.from.snapshot" });
+});
+
+describe("a template of a platform that", () => {
+  const capabilities = ["snapshots"];
+  const foreign = { capabilities, platform: { ...FAKE_HOST_PLATFORM, qemu: "9.0.0" } };
+
+  test("no host has is 409 for good, before any host is asked and before 429", async () => {
+    const host = await newBuildHost();
+    const { key } = await newOrg("professional", { vms: 0 });
+    const { templateId } = await readyTemplate(key);
+    await host.beat(foreign);
+    const second = bodyOf({ from: { template: templateId } });
+    for (const response of [
+      await create(key, { template: templateId }),
+      await vi.waitFor(() => post(key, second)),
+    ]) {
+      expect(response.status).toBe(409);
+      const wanted = { code: "SnapshotNotRestorable", retryable: false };
+      expect(await response.json()).toMatchObject(wanted);
+    }
+    expect(await host.calls("PUT")).toEqual([]);
+    await host.beat({ capabilities });
+    expect((await create(key, { template: templateId })).status).toBe(429);
+  });
+
+  test("an emptier host has not is made where it can run, or not at all", async () => {
+    const host = await newBuildHost();
+    const { key } = await newOrg("professional");
+    const { templateId } = await readyTemplate(key);
+    const other = await anotherBuildHost();
+    await other.beat({ ...foreign, free: { ...ROOM, memMb: 1_000_000 } });
+    expect((await create(key, { template: templateId })).status).toBe(201);
+    expect(await host.held()).toHaveLength(1);
+    await host.steer({ put: "full" });
+    const response = await create(key, { template: templateId });
+    expect([response.status, await response.json()]).toMatchObject([503, { code: "NoCapacity" }]);
+    expect(await other.calls("PUT")).toEqual([]);
+  });
+
+  test("an emptier host has not is built on where it can run", async () => {
+    const host = await newBuildHost();
+    const { key } = await newOrg("professional");
+    const { templateId } = await readyTemplate(key);
+    const other = await anotherBuildHost();
+    await other.beat({ ...foreign, free: { ...ROOM, memMb: 1_000_000 } });
+    const second = bodyOf({ from: { template: templateId } });
+    const ready = await vi.waitFor(() => readyTemplate(key, second), 15_000);
+    expect((await host.steer()).templates).toContain(ready.templateId);
+    const { calls } = await other.steer();
+    expect(calls.filter(({ path }) => path === `/templates/${ready.templateId}`)).toEqual([]);
+  });
 });
 
 test("a template whose host is away is 503: it may come back", async () => {

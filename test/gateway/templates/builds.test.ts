@@ -55,7 +55,7 @@ describe("a build", () => {
     await vi.waitFor(async () => {
       const { calls } = await host.steer();
       expect(calls.some(({ method }) => method === "DELETE")).toBe(true);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("waits for a host, and is taken once there is one", async () => {
@@ -65,7 +65,7 @@ describe("a build", () => {
     const { templateId } = await newTemplate(key);
     await vi.waitFor(async () => {
       expect((await host.steer()).calls.some(({ method }) => method === "POST")).toBe(true);
-    }, 10_000);
+    }, 30_000);
     expect(await read(key, templateId)).toMatchObject({ state: "building" });
     await host.steer({ build: "ok" });
     expect(await until(key, templateId)).toMatchObject({ state: "ready" });
@@ -89,7 +89,7 @@ describe("a build", () => {
     await call(`/templates/${templateId}/cancel`, { method: "POST", bearer: key });
     await vi.waitFor(async () => {
       expect((await post(key, bodyOf())).status).toBe(202);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("is begun once for an Idempotency-Key", async () => {
@@ -112,7 +112,7 @@ describe("a build", () => {
     await vi.waitFor(async () => {
       const usage = await (await call("/usage", { bearer: key })).json<{ segments: object[] }>();
       expect(usage.segments).toMatchObject([{ id: templateId, kind: "vm" }]);
-    }, 10_000);
+    }, 30_000);
   });
 });
 
@@ -124,7 +124,7 @@ describe("cancel", () => {
     const { templateId } = await newTemplate(key);
     await vi.waitFor(async () => {
       expect((await logs(key, templateId)).entries).not.toEqual([]);
-    }, 10_000);
+    }, 30_000);
     const answer = await call(`/templates/${templateId}/cancel`, { method: "POST", bearer: key });
     expect(answer.status).toBe(202);
     const error = { step: 0, message: "The build was cancelled." };
@@ -133,7 +133,7 @@ describe("cancel", () => {
     await vi.waitFor(async () => {
       const { calls } = await host.steer();
       expect(calls.some(({ method }) => method === "DELETE")).toBe(true);
-    }, 10_000);
+    }, 30_000);
   });
 
   test("before any host has it, and twice, and of one that is ready", async () => {
@@ -146,7 +146,7 @@ describe("cancel", () => {
       expect([answer.status, (await answer.json<Template>()).state]).toEqual([202, "failed"]);
     }
     await host.steer({ build: "ok" });
-    const ready = await vi.waitFor(() => readyTemplate(key), 15_000);
+    const ready = await vi.waitFor(() => readyTemplate(key), 30_000);
     const path = `/templates/${ready.templateId}/cancel`;
     const answer = await call(path, { method: "POST", bearer: key });
     expect([answer.status, await answer.json()]).toEqual([202, ready]);
@@ -176,7 +176,7 @@ describe("DELETE", () => {
     expect(list.templates.map((one) => one.templateId)).not.toContain(templateId);
     await vi.waitFor(
       async () => expect((await host.steer()).templates).not.toContain(templateId),
-      10_000,
+      30_000,
     );
   });
 
@@ -194,7 +194,7 @@ test("the list has the built-in ones first, then the org's, newest first, as the
   const { key } = await newOrg("professional");
   const { key: other } = await newOrg("professional");
   const first = await readyTemplate(key);
-  const second = await vi.waitFor(() => readyTemplate(key), 15_000);
+  const second = await vi.waitFor(() => readyTemplate(key), 30_000);
   const { templates } = TemplateList.parse(
     await (await call("/templates", { bearer: key })).json(),
   );

@@ -14,7 +14,7 @@ const idOf = async (response: Response): Promise<string> => {
 const remove = (key: string, id: string) =>
   call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });
 const freed = (volumeId: string) =>
-  vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 10_000);
+  vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 30_000);
 
 describe("volumes of a create", () => {
   test("the host is told of each with its path and how often it was given, and a record says nothing of it", async () => {
@@ -80,7 +80,7 @@ describe("volumes of a create", () => {
     await env.DB.prepare("UPDATE volumes SET attached_to = 'x' WHERE id = ?").bind(volumeId).run();
     // Nobody of that id ever was: it is taken from it, and the concurrency is looked at.
     expect((await createWith(full.key, [volumeId])).status).toBe(429);
-    expect(await holderOf(volumeId)).toBe(null);
+    await freed(volumeId);
     const { key } = await newOrg("professional");
     const mine = await newVolume(key);
     const response = await createWith(key, [mine.volumeId]);
@@ -186,14 +186,14 @@ describe("a volume is free again", () => {
     expect(await host.held()).toHaveLength(1);
   });
 
-  test.each(["full", "small", "lacking", "busy", "fault", "drop", "odd"])(
+  test.each(["full", "small", "lacking", "busy", "taken", "fault", "drop", "odd"])(
     "when the create fails: the host is %s",
     async (put) => {
       const host = await newVmHost(MOUNTS);
       await host.steer({ put });
       const { key } = await newOrg("professional");
       const { volumeId } = await newVolume(key);
-      expect((await createWith(key, [volumeId])).status).toBeGreaterThanOrEqual(409);
+      expect((await createWith(key, [volumeId])).status).toBeGreaterThanOrEqual(400);
       await freed(volumeId);
       await host.steer({});
       await idOf(await createWith(key, [volumeId]));
@@ -229,6 +229,17 @@ test("a volume whose newest state lies with another host is 503, retryable, with
   expect(await able.held()).toHaveLength(1);
 });
 
+test("a volume where the machine has a file is 400, for no other try helps", async () => {
+  const host = await newVmHost(MOUNTS);
+  await host.steer({ put: "taken" });
+  const { key } = await newOrg("professional");
+  const { volumeId } = await newVolume(key);
+  const response = await createWith(key, [volumeId]);
+  expect(response.status).toBe(400);
+  const error = expect.stringContaining("/data is no folder");
+  expect(await response.json()).toMatchObject({ code: "ValidationError", field: "volumes", error });
+});
+
 test("a host that is away for good may be gone without, one that is there may not", async () => {
   const first = await newVmHost(MOUNTS);
   const { key } = await newOrg("professional");
@@ -246,7 +257,7 @@ test("a host that is away for good may be gone without, one that is there may no
     const id = await idOf(await createWith(key, [volumeId]));
     await remove(key, id);
     expect((await mountsOf(second)).at(-1)).toMatchObject({ takeOver: true });
-  }, 10_000);
+  }, 30_000);
 });
 
 describe("DELETE /volumes/:id of an attached one", () => {
