@@ -188,32 +188,14 @@ export class VmService {
     this.#driver = driver;
     this.#platform = platform;
     const { store, volumes, ground: machine } = this.#foundation;
-    this.#records = openRecordRoom({
-      config: this.#config,
-      driver,
-      templates,
-      store,
-      volumes,
-      states: this.#acts.states,
-      capacity: this.#capacity,
-      log: this.#log,
-      onDurable: onChange,
-    });
-    const records = this.#records;
     const { hasEgress } = machine;
-    const common = { config: this.#config, images: this.#images, capacity: this.#capacity };
-    this.#acts.builds.open(
-      buildMeans({
-        ...common,
-        ...records,
-        driver,
-        maker,
-        templates,
-        store,
-        hasEgress,
-        log: this.#log,
-      }),
-    );
+    const common = { config: this.#config, capacity: this.#capacity, log: this.#log };
+    const made = { ...common, driver, templates, store };
+    const { states } = this.#acts;
+    const records = openRecordRoom({ ...made, states, volumes, onDurable: onChange });
+    this.#records = records;
+    const images = this.#images;
+    this.#acts.builds.open(buildMeans({ ...made, ...records, images, maker, hasEgress }));
     this.#shelf = new Shelf(maker, this.#config.warm, onChange);
     this.vms.open(maker, this.#shelf);
     this.#images.hint = null;

@@ -35,9 +35,7 @@ export async function forward(
     throw unreachable();
   });
   if (answer.status === 101) return answer;
-  const teller = answer.headers.get(ANSWER_HEADER);
-  // What answers an upgrade passes the host byte by byte: there it marks only what it says itself.
-  const isGuests = teller === "guest" || (isUpgrade && teller === null);
+  const isGuests = answer.headers.get(ANSWER_HEADER) === "guest";
   return isGuests ? fromGuest(answer, cookie) : refused(answer);
 }
 

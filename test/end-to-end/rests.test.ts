@@ -57,7 +57,7 @@ describe.skipIf(await missingMachine())("a real machine rests", { timeout: LONG 
       const id = await create(body);
       // One command a life: whatever a busy computer does in between, it rests only after it.
       const start = `setsid sh -c '${KEEPER}' >/dev/null 2>&1 & while ! [ -p /run/in ]; do :; done`;
-      for (const [at, word] of [...WORDS].entries()) {
+      for (const [at, word] of WORDS.split("").entries()) {
         const look = at === 0 ? start : "cat /run/out /root/note; rm /run/out";
         const tell = `echo ${word} > /run/in; while ! [ -s /run/out ]; do :; done`;
         // In the page cache alone.

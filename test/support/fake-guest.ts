@@ -19,6 +19,8 @@ export class FakeGuest {
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
 
+  /** What came on the connections of upgrades that it refused, after its refusal. */
+  readonly overheard: string[] = [];
   #onNext: ((socket: WebSocket) => void) | null = null;
   /** An answer of events that waits for its client to come back. */
   #goOn: (() => void) | null = null;
@@ -29,8 +31,11 @@ export class FakeGuest {
       void (isEvents ? this.#events(response) : answer(request, response));
     });
     this.#server.on("upgrade", (request, socket, head) => {
-      if (request.url?.startsWith("/refuse"))
-        return void socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nnot you");
+      // As many servers do it leaves the connection open: it listens to what comes next on it.
+      if (request.url?.startsWith("/refuse")) {
+        socket.on("data", (bytes: Buffer) => this.overheard.push(String(bytes)));
+        return void socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nnot you");
+      }
       this.control(request, socket, head);
     });
   }

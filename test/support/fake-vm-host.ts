@@ -182,7 +182,9 @@ export class FakeVmHost {
     };
     const files = Object.fromEntries(this.files.sizes());
     const templates = this.builds.held;
-    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, files, templates }));
+    const { overheard } = this.guest;
+    const rest = { files, templates, overheard };
+    send(response, 200, JSON.stringify({ calls, bootId, seq, ...held, ...rest }));
   }
 
   /** What is passed on as it comes: the body is not read here. */

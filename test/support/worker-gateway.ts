@@ -1,3 +1,4 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
@@ -30,7 +31,8 @@ export async function patiently(
   const shown = new Headers(headers);
   shown.set("authorization", `Bearer ${bearer}`);
   const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(acquireMs) };
-  return app.request(new URL(path, BASE).href, { ...init, headers: shown }, bindings);
+  const context = createExecutionContext();
+  return app.request(new URL(path, BASE).href, { ...init, headers: shown }, bindings, context);
 }
 
 /** A JSON body as `init`. */

@@ -31,6 +31,8 @@ const Steered = z.object({
   files: z.record(z.string(), z.number()),
   /** Templates that it has built. */
   templates: z.array(z.string()),
+  /** What a guest got that had refused an upgrade. */
+  overheard: z.array(z.string()),
 });
 
 /** A fake VM host over real sockets, and its heartbeats into the Worker. */

@@ -1,7 +1,8 @@
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
+import { hashText } from "../../vm-host/snapshots/files.ts";
 import { bodyOf, fork, pause, pidsOf, post, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { killIfThere } from "../browser-pool/processes.ts";
@@ -154,13 +155,10 @@ describe.skipIf(await missingMachine())("volumes", { timeout: MACHINE_MS }, () =
   test("what is deleted inside takes no room on the host", async () => {
     const volume = newVolume();
     await rig.place("sparse", { volumes: [given(volume)] });
-    const blocks = () => {
-      const all = join(cacheDirOf(process.env), "volumes");
-      const images = readdirSync(all, { recursive: true, encoding: "utf8" });
-      // Others on this machine have volumes, too.
-      const found = images.filter((name) => name.endsWith(`${volume}/image.raw`));
-      return found.reduce((sum, name) => sum + statSync(join(all, name)).blocks * 512, 0);
-    };
+    // Of this host's folder: others on this machine have volumes, too.
+    const { dev, ino } = statSync(rig.stateDir);
+    const folder = join(cacheDirOf(process.env), "volumes", hashText(`${dev}:${ino}`));
+    const blocks = () => statSync(join(folder, hashText(volume), "image.raw")).blocks * 512;
     const before = blocks();
     await rig.sh("sparse", "head -c 60000000 /dev/urandom > /data/f; sync");
     expect(blocks() - before).toBeGreaterThan(50_000_000);

@@ -53,7 +53,10 @@ export async function forwardRequest({
   }
 }
 
-/** The same for an upgrade: its answer and everything after it pass byte by byte. */
+/**
+ * The same for an upgrade. Taken, everything after its answer passes byte by byte. Refused, the connection ends with the
+ * answer: the gateway would use it for its next call of this host, which would then be the guest's to read.
+ */
 export async function forwardUpgrade(
   vm: PortVm,
   rest: string,
@@ -67,11 +70,22 @@ export async function forwardUpgrade(
   const inside = await dial(vm, target.port);
   if (typeof inside === "number")
     return refuseUpgrade(socket, inside, "The port does not answer\n", OWN_ANSWER);
-  inside.write(headOf(request, target.path));
-  if (head.length > 0) inside.write(head);
-  socket.on("data", () => vm.touch());
-  await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]).catch(() => null);
-  inside.destroy();
+  socket.once("close", () => inside.destroy());
+  let isAnswered = false;
+  try {
+    const { answer, first } = await askUpgrade(inside, target, request);
+    isAnswered = true;
+    socket.write(headOf(answer, first !== null), "latin1");
+    if (!first) return await pipeline(answer, socket);
+    socket.write(first);
+    inside.write(head);
+    socket.on("data", () => vm.touch());
+    await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]);
+  } catch {
+    if (!isAnswered) return refuseUpgrade(socket, 502, "The server inside broke off\n", OWN_ANSWER);
+  } finally {
+    inside.destroy();
+  }
   socket.destroy();
 }
 
@@ -111,11 +125,27 @@ function ask(socket: Duplex, target: Target, request: IncomingMessage) {
   });
 }
 
-function headOf(request: IncomingMessage, path: string): string {
-  const lines = [`${request.method} ${path} HTTP/1.1`, "Connection: Upgrade"];
-  const { upgrade } = request.headers;
-  if (upgrade !== undefined) lines.push(`Upgrade: ${upgrade}`);
-  const headers = headersForGuest(request.rawHeaders);
+/** What the server inside answers to an upgrade, and the first bytes of its side: null when it refuses. */
+function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
+  const { upgrade = "websocket" } = request.headers;
+  const headers = [
+    ...headersForGuest(request.rawHeaders),
+    ...["connection", "Upgrade", "upgrade", upgrade],
+  ];
+  const options = { createConnection: () => inside, path: target.path, headers };
+  return new Promise<{ answer: IncomingMessage; first: Buffer | null }>((resolve, reject) => {
+    const asked = httpRequest({ ...options, method: request.method });
+    asked.on("upgrade", (answer, _inside, first) => resolve({ answer, first }));
+    asked.on("response", (answer) => resolve({ answer, first: null }));
+    asked.on("error", reject);
+    asked.end();
+  });
+}
+
+/** The head of an answer: as it came when the upgrade was taken, else that of an ordinary one that ends its connection. */
+function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, isTaken: boolean) {
+  const headers = isTaken ? rawHeaders : [...headersForGateway(rawHeaders), "connection", "close"];
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
   for (let at = 0; at + 1 < headers.length; at += 2)
     lines.push(`${headers[at]}: ${headers[at + 1]}`);
   return `${lines.join("\r\n")}\r\n\r\n`;

@@ -192,6 +192,8 @@ describe("a WebSocket", () => {
   test("that the guest refuses is refused in its words", async () => {
     const response = await ask("/refuse", { headers: HANDSHAKE });
     expect([response.status, await response.text()]).toEqual([403, "not you"]);
+    // What is asked of the host next does not get there by the connection that the guest was left with.
+    expect((await host.steer()).overheard).toEqual([]);
   });
 
   test("without a token is 401", async () => {
