@@ -21,7 +21,7 @@ import { FILES } from "./qemu/command.ts";
 import { NOTE, isAbandoned, sizeOf } from "./template-folders.ts";
 
 /** Counts up when the same inputs make another template. */
-const FORMAT = 3;
+const FORMAT = 4;
 const LOCK_POLL_MS = 200;
 
 /** What must be as it was when the template was made. */

@@ -17,7 +17,8 @@ const CODE_MB = 64;
 const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
 const CALM = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
 const SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
-const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1 psi=0 lsm=yama";
+// `no_timer_check`: on a busy host the kernel finds its timer too slow to be one, and panics.
+const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1 no_timer_check psi=0 lsm=yama";
 /** An emulated processor runs nothing ahead of its turn: what guards against that only takes time. */
 const EMULATED = " mitigations=off";
 
