@@ -34,7 +34,11 @@ export class Shares {
       await script(BUILD, spec.id, String(address), String(spec.diskGb));
       const share = await Share.start(spec, address);
       this.#shares.set(spec.id, share);
-      void share.gone.then(() => this.#clear(spec.id, address));
+      void share.gone.then((words) => {
+        // On the machine's console, where its host looks when a share could not be made.
+        if (words) console.error(`share ${spec.id}: ${words}`);
+        return this.#clear(spec.id, address);
+      });
     } catch (error) {
       await this.#clear(spec.id, address);
       throw refuse("NoSpace", `The share could not be made: ${wordsOf(error)}`);

@@ -65,6 +65,16 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await rig.delete("clock");
   });
 
+  test("a machine that went on may reset its devices: its driver leaves the network and comes back", async () => {
+    await rig.place("driver");
+    await pause(rig, "driver");
+    await resume(rig, "driver");
+    const anew =
+      "cd /sys/bus/virtio/drivers/virtio_net; for device in virtio*; do echo $device > unbind; echo $device > bind; done; ls /sys/class/net";
+    expect(await rig.sh("driver", anew)).toBe("eth0\nlo");
+    await rig.delete("driver");
+  });
+
   test("names that were changed inside stay when it goes on; a fork has its own", async () => {
     await rig.place("named");
     await rig.sh("named", "hostname mine; echo 10.1.2.3 mine >> /etc/hosts");

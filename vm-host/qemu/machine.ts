@@ -192,8 +192,9 @@ export class QemuMachine implements Machine {
 
   /** Reads the state of all devices from descriptor 3; the memory is in place already. */
   async load(): Promise<void> {
-    // It is where it was on its network: nobody is to be told.
-    await this.#qmp.execute("migrate-set-parameters", { "announce-rounds": 0 });
+    // It is where it was on its network: nobody needs to hear of it five times. Not 0: then a reset of the network device,
+    // of a guest that reboots or binds its driver anew, ends QEMU 7.2 by a null pointer.
+    await this.#qmp.execute("migrate-set-parameters", { "announce-rounds": 1 });
     await this.#qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
     const until = Date.now() + LOAD_MS;
     for (;;) {

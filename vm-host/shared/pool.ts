@@ -108,6 +108,8 @@ export class SharedPool {
       vms.add(vm);
       return await vms.placed(vm);
     } catch (error) {
+      const console = (await home.machine.console()).slice(-1_000);
+      this.#parts.log.warn({ how, console }, "a share did not take its identity");
       await home.drop(name);
       throw error;
     }
