@@ -128,8 +128,13 @@ function ask(socket: Duplex, target: Target, request: IncomingMessage) {
 /** What the server inside answers to an upgrade, and the first bytes of its side: null when it refuses. */
 function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
   const { upgrade = "websocket" } = request.headers;
-  const asks = ["connection", "Upgrade", "upgrade", upgrade];
-  const headers = [...headersForGuest(request.rawHeaders), ...asks];
+  const headers = [
+    ...headersForGuest(request.rawHeaders),
+    "connection",
+    "Upgrade",
+    "upgrade",
+    upgrade,
+  ];
   const options = { createConnection: () => inside, path: target.path, headers };
   return new Promise<{ answer: IncomingMessage; first: Buffer | null }>((resolve, reject) => {
     const asked = httpRequest({ ...options, method: request.method });
