@@ -1,13 +1,11 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterEach, describe, expect, test } from "vitest";
 import { below, killIfThere } from "../browser-pool/processes.ts";
-import { cacheDirOf } from "../../vm-host/config.ts";
-import { hashText } from "../../vm-host/snapshots/files.ts";
-import { machinesOf, runs } from "./acts.ts";
+import { machinesOf, recordsOf, runs } from "./acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "./builds.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
@@ -19,8 +17,7 @@ const SLOW: BuildStep = { type: "run", cmd: "echo slow; sleep 1000" };
 
 /** What a host keeps of machines that do not run: folders of records, and layers of disks. */
 function keptBy({ stateDir }: Rig): { records: string[]; layers: string[] } {
-  const { dev, ino } = statSync(stateDir);
-  const folder = join(cacheDirOf(process.env), "records", hashText(`${dev}:${ino}`));
+  const folder = recordsOf(stateDir);
   const others = ["owner.json", "layers", "packing", "leftovers"];
   return {
     records: readdirSync(folder).filter((name) => !others.includes(name)),

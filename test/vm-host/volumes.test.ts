@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { hashText } from "../../vm-host/snapshots/files.ts";
+import { ownerOf } from "../../vm-host/snapshots/owner.ts";
 import { bodyOf, fork, pause, pidsOf, post, resume, runs, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { killIfThere } from "../browser-pool/processes.ts";
@@ -156,8 +157,8 @@ describe.skipIf(await missingMachine())("volumes", { timeout: MACHINE_MS }, () =
     const volume = newVolume();
     await rig.place("sparse", { volumes: [given(volume)] });
     // Of this host's folder: others on this machine have volumes, too.
-    const { dev, ino } = statSync(rig.stateDir);
-    const folder = join(cacheDirOf(process.env), "volumes", hashText(`${dev}:${ino}`));
+    const { id } = await ownerOf(rig.stateDir);
+    const folder = join(cacheDirOf(process.env), "volumes", hashText(id));
     const blocks = () => statSync(join(folder, hashText(volume), "image.raw")).blocks * 512;
     const before = blocks();
     await rig.sh("sparse", "head -c 60000000 /dev/urandom > /data/f; sync");
