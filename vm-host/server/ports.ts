@@ -130,7 +130,10 @@ function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
   const { upgrade = "websocket" } = request.headers;
   const headers = [
     ...headersForGuest(request.rawHeaders),
-    ...["connection", "Upgrade", "upgrade", upgrade],
+    "connection",
+    "Upgrade",
+    "upgrade",
+    upgrade,
   ];
   const options = { createConnection: () => inside, path: target.path, headers };
   return new Promise<{ answer: IncomingMessage; first: Buffer | null }>((resolve, reject) => {
