@@ -31,13 +31,12 @@ export interface Machine extends AsyncDisposable {
 /** An org of a test's own, as the caller that holds its key. */
 export class VmOrg extends OrgCaller {
   async make(surface: Surface = "/sandboxes", body?: object, headers = {}): Promise<Machine> {
-    const answer = await this.post(surface, body, headers);
-    if (answer.status !== 201) throw new Error(`POST ${surface}: ${answer.status} ${answer.text}`);
-    return this.made(surface, answer);
+    return this.made(surface, await this.post(surface, body, headers));
   }
 
   /** The machine of a 201. */
-  made(surface: Surface, { json }: Answer): Machine {
+  made(surface: Surface, { status, text, json }: Answer): Machine {
+    if (status !== 201) throw new Error(`POST ${surface}: ${status} ${text}`);
     const facts =
       surface === "/sandboxes" ? sandboxOf(SandboxCreated.parse(json)) : DesktopCreated.parse(json);
     const { sessionId: id, controlUrl, streamUrl, expiresAt } = facts;
