@@ -11,6 +11,7 @@ import {
   unreachable,
 } from "./sandbox-sleep.ts";
 import { isOver, type StoredSandbox } from "./sandbox-view.ts";
+import type { Running } from "./states/sandbox-state.ts";
 import { execInVm, metricsOfVm } from "./vm-client.ts";
 
 /** Where a machine is, and whose. */
@@ -38,7 +39,7 @@ export class SandboxUses {
     if (!sandbox?.place || refused) return refused ?? noSandbox();
     const { url } = sandbox.place;
     const { state } = sandbox;
-    const idleMs = state.status === "running" ? state.idleMs : LIMITS.idleLeastMs;
+    const idleMs = state.status === "running" ? restlessMs(state) : LIMITS.idleLeastMs;
     const answer = await this.#life.calls.run(
       { idleMs, budgetMs: body.timeoutMs, ...(gone && { gone }) },
       () => this.#life.use(),
@@ -98,3 +99,7 @@ export class SandboxUses {
     return Date.now() - (expiresAt - idleMs) < stepMs ? sandbox : this.#life.use();
   }
 }
+
+/** How long one may be left alone before something is done to it: to be parked comes long before its window ends. */
+const restlessMs = ({ idleMs, habits: { parkAfterMs } }: Running): number =>
+  Math.min(idleMs, parkAfterMs ?? idleMs);

@@ -39,6 +39,26 @@ describe("parkAfterMs", () => {
     expect(await host.calls("POST", "park")).toHaveLength(1);
   });
 
+  test("leaves one alone in which a command runs, however long", async () => {
+    const { host, id, post } = await running({
+      lifecycle: { parkAfterMs: 2000, hibernateAfterParkedMs: 2000 },
+    });
+    await host.steer({ exec: "hang" });
+    const windowOf = async () => (await storedSandbox(id)).state;
+    const command = post("exec", { cmd: "sleep", args: ["60"] });
+    const before = await windowOf();
+    await vi.waitFor(async () => {
+      const now = await windowOf();
+      if (!("expiresAt" in now && "expiresAt" in before)) throw new Error("it does not run");
+      // For longer than it takes to be parked, and paused then.
+      expect(now.expiresAt - before.expiresAt).toBeGreaterThan(5000);
+    }, 20_000);
+    expect(await host.calls("POST", "park")).toEqual([]);
+    expect(await host.calls("POST", "pause")).toEqual([]);
+    await post("pause");
+    await command;
+  });
+
   test("on a host that cannot leaves it running", async () => {
     const { host, id, post } = await running({ lifecycle });
     await host.steer({ park: "missing" });
