@@ -20,6 +20,8 @@ export interface Reserve {
   tasksMax: number;
   /** Memory that commands leave to the agent and the kernel. */
   keptBytes: number;
+  /** What the agent has of a processor beside its commands, which have 100 together. */
+  agentWeight: number;
 }
 
 /**
@@ -112,11 +114,11 @@ export class Cgroups {
       if (entry.isDirectory()) this.release(join(this.#work, entry.name));
   }
 
-  #limit({ memTotalBytes, tasksMax, keptBytes }: Reserve): void {
+  #limit({ memTotalBytes, tasksMax, keptBytes, agentWeight }: Reserve): void {
     set(this.#work, "memory.max", memTotalBytes - keptBytes);
     set(this.#work, "pids.max", Math.floor(tasksMax * 0.75));
     set(this.#agent, "memory.min", Math.floor(keptBytes / 2));
-    set(this.#agent, "cpu.weight", 10_000);
+    set(this.#agent, "cpu.weight", agentWeight);
   }
 }
 
@@ -126,12 +128,15 @@ export function readReserve(): Reserve {
   const memTotal = /^MemTotal: +(\d+)/m.exec(read("/proc", "meminfo"))?.[1];
   const memTotalBytes = Number(memTotal) * 1024;
   const keptBytes = Math.min(192 * MIB, Math.max(96 * MIB, Math.floor(memTotalBytes / 4)));
-  return { memTotalBytes, tasksMax, keptBytes };
+  return { memTotalBytes, tasksMax, keptBytes, agentWeight: 10_000 };
 }
 
-/** What a share of a machine has: its kernel is not in it. */
+/**
+ * What a share of a machine has: its kernel is not in it. The kernel parts the weight of a share among processors by the
+ * weights of what runs there: a heavy agent would take that of the commands with it to its own.
+ */
 export function shareReserve({ memMb, tasks }: { memMb: number; tasks: number }): Reserve {
-  return { memTotalBytes: memMb * MIB, tasksMax: tasks, keptBytes: 64 * MIB };
+  return { memTotalBytes: memMb * MIB, tasksMax: tasks, keptBytes: 64 * MIB, agentWeight: 100 };
 }
 
 function enable(folder: string): void {

@@ -14,10 +14,13 @@ export const VOLUME_METHODS = {
     /** Whether nothing of it is in use any more; if not, all that was written so far is on the disk. */
     result: z.object({ isFree: z.boolean() }),
   },
-  /** Lets writers wait, with all written out, until it is thawed or `limitMs` have passed. */
+  /**
+   * Lets writers wait, with all written out, until it is thawed or `limitMs` have passed: wherever it is mounted by now. One
+   * that is mounted nowhere has no writers.
+   */
   "volumes.freeze": {
-    params: z.object({ path, limitMs: z.int().positive().max(60_000) }),
+    params: z.object({ serial, limitMs: z.int().positive().max(60_000) }),
     result: none,
   },
-  "volumes.thaw": { params: z.object({ path }), result: none },
+  "volumes.thaw": { params: z.object({ serial }), result: none },
 } as const;

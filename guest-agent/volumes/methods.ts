@@ -23,7 +23,7 @@ export function volumeMethods(): Record<string, Method> {
     "volumes.mount": method(HOST_METHODS["volumes.mount"], mount),
     "volumes.unmount": method(HOST_METHODS["volumes.unmount"], unmount),
     "volumes.freeze": method(HOST_METHODS["volumes.freeze"], freeze),
-    "volumes.thaw": method(HOST_METHODS["volumes.thaw"], async ({ path }) => thaw(path)),
+    "volumes.thaw": method(HOST_METHODS["volumes.thaw"], async ({ serial }) => thaw(serial)),
   };
 }
 
@@ -46,26 +46,28 @@ async function unmount({ serial, path, isLazy }: Unmount): Promise<{ isFree: boo
   const disk = await findDisk(serial);
   if (disk === null) return { isFree: true };
   await run("umount", ...(isLazy ? ["-l"] : []), path).catch(() => null);
-  const isFree = !(await isMounted(disk));
+  const isFree = (await mountsOf(disk)).length === 0;
   if (!isFree) await run("sync", "-f", path).catch(() => null);
   return { isFree };
 }
 
-/** Timers of those that nobody thaws. */
-const frozen = new Map<string, NodeJS.Timeout>();
+/** Those that stand still: where, and the timer of what nobody thaws. */
+const frozen = new Map<string, { path: string; timer: NodeJS.Timeout }>();
 
-async function freeze({ path, limitMs }: { path: string; limitMs: number }) {
+async function freeze({ serial, limitMs }: { serial: string; limitMs: number }) {
+  const disk = await findDisk(serial);
+  // Not where it was mounted once: what lies at that path by now may be the machine's own disk.
+  const [path] = disk === null ? [] : await mountsOf(disk);
+  if (path === undefined) return {};
   await run("fsfreeze", "-f", path);
-  frozen.set(
-    path,
-    setTimeout(() => void thaw(path), limitMs),
-  );
+  frozen.set(serial, { path, timer: setTimeout(() => void thaw(serial), limitMs) });
   return {};
 }
 
-async function thaw(path: string) {
-  clearTimeout(frozen.get(path));
-  if (frozen.delete(path)) await run("fsfreeze", "-u", path).catch(() => null);
+async function thaw(serial: string) {
+  const one = frozen.get(serial);
+  clearTimeout(one?.timer);
+  if (one && frozen.delete(serial)) await run("fsfreeze", "-u", one.path).catch(() => null);
   return {};
 }
 
@@ -96,7 +98,13 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-async function isMounted(disk: string): Promise<boolean> {
+/** Where a disk is mounted. */
+async function mountsOf(disk: string): Promise<string[]> {
   const lines = (await readFile("/proc/mounts", "utf8")).split("\n");
-  return lines.some((line) => line.startsWith(`${disk} `));
+  const fields = lines.map((line) => line.split(" ")).filter(([device]) => device === disk);
+  return fields.map(([, path = ""]) =>
+    path.replaceAll(/\\(\d{3})/g, (_all, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    ),
+  );
 }

@@ -2,6 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { VmCheckpointed } from "@svc/contract/host-protocol/vm-states.ts";
+import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { bodyOf, fork, pause, post, resume, snapshot } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
@@ -37,6 +38,13 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     await often.sh("live", "echo live > /data/f");
     expect(await stored).toMatchObject({ isOpen: true });
     expect(await often.sh("live", "echo on >> /data/f; cat /data/f")).toBe("live\non");
+    // Wherever its customer has mounted it since: what lies at its old path by now is the machine's own disk.
+    const count = ({ chunks }: VolumeManifest): number => Object.keys(chunks).length;
+    const before = count(await manifestOf(objects, volume));
+    await often.sh("live", "mkdir '/my data' && mount --bind /data '/my data' && umount /data");
+    const more = manifestOf(objects, volume, (manifest) => count(manifest) > before);
+    await often.sh("live", "head -c 9000000 /dev/urandom > '/my data/more'");
+    await more;
     await often.delete("live");
     await often.stop();
   });

@@ -145,13 +145,13 @@ export class Guest {
   }
 
   /** Lets writers wait until it is thawed, for `limitMs` at most. */
-  async freezeVolume(path: string, limitMs: number): Promise<void> {
-    const params = { path, limitMs };
+  async freezeVolume(serial: string, limitMs: number): Promise<void> {
+    const params = { serial, limitMs };
     await answered(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
   }
 
-  async thawVolume(path: string): Promise<void> {
-    await answered(this.#control.client.ask("volumes.thaw", { path }), VOLUME_MS);
+  async thawVolume(serial: string): Promise<void> {
+    await answered(this.#control.client.ask("volumes.thaw", { serial }), VOLUME_MS);
   }
 
   metrics() {

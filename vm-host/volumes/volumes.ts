@@ -124,20 +124,20 @@ export class Volumes {
   async flush(vm: Vm): Promise<void> {
     if (vm.isParked) return;
     const volumes = vm.machine.volumes.filter(({ file }) => file !== null);
-    for (const { volumeId, path } of volumes)
-      await this.#stock.settle([volumeId], () => this.#flush(vm, path));
+    for (const { volumeId, serial } of volumes)
+      await this.#stock.settle([volumeId], () => this.#flush(vm, serial));
   }
 
-  async #flush({ guest }: Vm, path: string): Promise<void> {
+  async #flush({ guest }: Vm, serial: string): Promise<void> {
     const late = pause(FLUSH_MS, LATE, { ref: false });
     try {
-      const frozen = guest.freezeVolume(path, FLUSH_MS);
+      const frozen = guest.freezeVolume(serial, FLUSH_MS);
       frozen.catch(() => null);
       if ((await Promise.race([frozen, late])) === LATE) throw new Error("it takes too long");
     } catch (error) {
       this.#options.log.warn({ reason: messageOf(error) }, "a volume was not written out");
     } finally {
-      await Promise.race([guest.thawVolume(path).catch(() => null), late]);
+      await Promise.race([guest.thawVolume(serial).catch(() => null), late]);
     }
   }
 
@@ -201,7 +201,7 @@ export class Volumes {
     }
   }
 
-  async #storeLive(vm: Vm, { volumeId, path, file }: MountedVolume): Promise<void> {
+  async #storeLive(vm: Vm, { volumeId, serial, file }: MountedVolume): Promise<void> {
     if (file === null || vm.isParked) return;
     try {
       const { blocks } = await stat(file);
@@ -209,8 +209,8 @@ export class Volumes {
       if (blocks * BLOCK_BYTES > FROZEN_BYTES || note?.storedAt === (await changedAt(file))) return;
       const { guest } = vm;
       await this.#stock.sync(volumeId, {
-        freeze: () => guest.freezeVolume(path, FROZEN_MS),
-        thaw: () => guest.thawVolume(path),
+        freeze: () => guest.freezeVolume(serial, FROZEN_MS),
+        thaw: () => guest.thawVolume(serial),
       });
     } catch (error) {
       this.#options.log.warn({ reason: messageOf(error) }, "a volume in use was not stored");
