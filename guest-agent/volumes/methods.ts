@@ -2,7 +2,8 @@ import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { execFile } from "node:child_process";
-import { access, mkdir, readFile, readdir, rmdir } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, mkdir, mkdtemp, open, readFile, readdir, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -51,24 +52,48 @@ async function unmount({ serial, path, isLazy }: Unmount): Promise<{ isFree: boo
   return { isFree };
 }
 
-/** Those that stand still: where, and the timer of what nobody thaws. */
-const frozen = new Map<string, { path: string; timer: NodeJS.Timeout }>();
+/** Timers of those that nobody thaws. */
+const frozen = new Map<string, NodeJS.Timeout>();
 
 async function freeze({ serial, limitMs }: { serial: string; limitMs: number }) {
   const disk = await findDisk(serial);
-  // Not where it was mounted once: what lies at that path by now may be the machine's own disk.
-  const [path] = disk === null ? [] : await mountsOf(disk);
-  if (path === undefined) return {};
-  await run("fsfreeze", "-f", path);
-  frozen.set(serial, { path, timer: setTimeout(() => void thaw(serial), limitMs) });
+  if (disk === null || !(await reach(disk, "--freeze"))) return {};
+  frozen.set(
+    serial,
+    setTimeout(() => void thaw(serial), limitMs),
+  );
   return {};
 }
 
 async function thaw(serial: string) {
-  const one = frozen.get(serial);
-  clearTimeout(one?.timer);
-  if (one && frozen.delete(serial)) await run("fsfreeze", "-u", one.path).catch(() => null);
+  clearTimeout(frozen.get(serial));
+  const disk = frozen.delete(serial) ? await findDisk(serial) : null;
+  if (disk !== null) await thawDisk(disk).catch((error: unknown) => console.error(error));
   return {};
+}
+
+async function thawDisk(disk: string): Promise<void> {
+  if (await reach(disk, "--unfreeze")) return;
+  // Its customer has unmounted it meanwhile: it stands still all the same, and whoever mounts it again with it.
+  const place = await mkdtemp("/run/svc/thaw-");
+  await run("mount", "-t", "ext4", "-o", OPTIONS, disk, place);
+  await run("fsfreeze", "--unfreeze", place).finally(() => run("umount", place));
+  await rmdir(place);
+}
+
+/**
+ * Freezes or thaws a disk wherever it is mounted by now. A path is the customer's: what lies there from one moment to the next
+ * may be the machine's own disk, so it is opened first and looked at. False where it is mounted nowhere.
+ */
+async function reach(disk: string, how: "--freeze" | "--unfreeze"): Promise<boolean> {
+  const { rdev } = await stat(disk);
+  for (const path of await mountsOf(disk)) {
+    await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    if ((await folder.stat()).dev !== rdev) continue;
+    await run("fsfreeze", how, `/proc/${process.pid}/fd/${folder.fd}`);
+    return true;
+  }
+  return false;
 }
 
 async function waitForDisk(serial: string): Promise<string> {

@@ -41,7 +41,11 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     // Wherever its customer has mounted it since: what lies at its old path by now is the machine's own disk.
     const count = ({ chunks }: VolumeManifest): number => Object.keys(chunks).length;
     const before = count(await manifestOf(objects, volume));
-    await often.sh("live", "mkdir '/my data' && mount --bind /data '/my data' && umount /data");
+    const move = (from: string, to: string) => `mount --bind ${from} ${to} && umount ${from}`;
+    const [there, back] = [move("/data", "'/my data'"), move("'/my data'", "/data")];
+    // While it is being stored, too: what stands still for that goes on.
+    const moves = `for n in 1 2 3 4 5; do ${there} && ${back} && echo $n > /data/n || exit 1; done`;
+    await often.sh("live", `mkdir '/my data'; ${moves}; ${there}`);
     const more = manifestOf(objects, volume, (manifest) => count(manifest) > before);
     await often.sh("live", "head -c 9000000 /dev/urandom > '/my data/more'");
     await more;
