@@ -47,6 +47,20 @@ test("what a host kept goes with its state folder, at the next start of any host
   expect(await foldersOf("stays")).toHaveLength(2);
 });
 
+test("what belongs to a folder on a disk that is not mounted just now stays", async () => {
+  await start("disk/state");
+  await start("mount");
+  const mounted = await foldersOf("mount");
+  const within = await foldersOf("disk/state");
+  // What a mount point looks like without its disk: as the state folder itself, and as a folder above it.
+  await rm(stateOf("mount"), { recursive: true });
+  await mkdir(stateOf("mount"));
+  await rm(stateOf("disk"), { recursive: true });
+  await start("third");
+  expect(await foldersOf("mount")).toEqual(mounted);
+  expect(await foldersOf("disk/state")).toEqual(within);
+});
+
 test("a host that starts again has what it had, also when its folder has become another inode", async () => {
   await start("kept");
   const before = await foldersOf("kept");

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { link, readFile, readdir, readlink, rm, stat, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import * as z from "zod";
+import { isThere } from "./files.ts";
 
 export const OWNER_FILE = "owner.json";
 /** Lies in a state folder and names it: numbers of devices and inodes are others after a restart of the computer. */
@@ -48,12 +49,13 @@ export async function removeOrphans(all: string, mine: string, now = Date.now())
   }
 }
 
-/** A folder that cannot be read is there. */
+/** Not one that cannot be read, is empty, or has no parent: it may be on a disk that is not mounted just now. */
 async function isGone({ state, id }: Owner): Promise<boolean> {
   try {
     return (await readFile(join(state, ID_FILE), "utf8")) !== id;
   } catch (error) {
-    return ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+    if (codeOf(error) !== "ENOENT") return false;
+    return !(await isThere(state)) && (await isThere(dirname(state)));
   }
 }
 
