@@ -208,6 +208,7 @@ describe.skipIf(await missingMachine())("a host killed", { timeout: MACHINE_MS }
         ?.match(/templates\/(\w+)\/mem/)?.[1] ?? "";
     await rig.delete("plain");
     expect(plain).not.toBe("");
+    // Forked without a pause meanwhile: that must not put it off for ever.
     await expect.poll(mapped, { timeout: 120_000 }).toBe(true);
     await clear();
   });

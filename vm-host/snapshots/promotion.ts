@@ -8,6 +8,8 @@ import type { Kept, Store } from "./store.ts";
 /** A record that was forked so often is made a template, whose pages its machines share. */
 const FORKS_TO_PROMOTE = 2;
 const QUIET_MS = 1_500;
+/** One that is forked all the time needs it most. */
+const LONGEST_MS = 10_000;
 
 export interface PromotionParts {
   driver: VmDriver;
@@ -22,7 +24,7 @@ export class Promotion {
   /** Records that are being made templates, and those that could not be. */
   readonly #promoting = new Set<string>();
   /** Those that will be, once it is quiet. */
-  readonly #waiting = new Map<string, NodeJS.Timeout>();
+  readonly #waiting = new Map<string, { timer: NodeJS.Timeout; until: number }>();
 
   constructor(parts: PromotionParts) {
     this.#parts = parts;
@@ -51,12 +53,16 @@ export class Promotion {
     await templates.adopt({ key, spec: rest.spec, life: lifeOf(record), fill }).finally(drop);
   }
 
-  /** Once nobody has forked it for a moment: the work would take the processor from the forks. */
+  /** Once nobody has forked it for a moment: the work would take the processor from the forks. But not never. */
   #soon(kept: Kept, rest: Rest): void {
     const key = keyOfTemplate(kept.record);
     if (this.#promoting.has(key)) return;
-    clearTimeout(this.#waiting.get(key));
-    this.#waiting.set(key, setTimeout(() => void this.#now(key, kept, rest), QUIET_MS).unref());
+    const known = this.#waiting.get(key);
+    clearTimeout(known?.timer);
+    const until = known?.until ?? performance.now() + LONGEST_MS;
+    const inMs = Math.max(0, Math.min(QUIET_MS, until - performance.now()));
+    const timer = setTimeout(() => void this.#now(key, kept, rest), inMs).unref();
+    this.#waiting.set(key, { timer, until });
   }
 
   async #now(key: string, kept: Kept, rest: Rest): Promise<void> {
