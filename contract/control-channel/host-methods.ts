@@ -1,3 +1,4 @@
+import { Exec } from "../vm/exec.ts";
 import * as z from "zod";
 import { Identity, IdentityDone } from "./identity.ts";
 import { SHARE_METHODS } from "./share-methods.ts";
@@ -26,11 +27,9 @@ export const HOST_METHODS = {
   "identity.set": { params: Identity, result: IdentityDone },
   /** One-shot exec: up to 8 MiB of stdout on channel 1 and of stderr on channel 2, then `truncated`. No stdin. */
   "commands.exec": {
-    params: METHODS["commands.run"].params
-      .pick({ cmd: true, args: true, cwd: true, timeoutMs: true })
-      .extend({
-        maxBytes: z.int().positive().max(EXEC_OUTPUT_BYTES).default(EXEC_OUTPUT_BYTES),
-      }),
+    params: Exec.extend({
+      maxBytes: z.int().positive().max(EXEC_OUTPUT_BYTES).default(EXEC_OUTPUT_BYTES),
+    }),
     result: Exit.extend({ truncated: z.literal(true).exactOptional() }),
   },
   /** A machine that stood still, in the same life, is told the time. */

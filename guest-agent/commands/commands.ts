@@ -6,7 +6,7 @@ import { StartError } from "../launcher/launcher.ts";
 import { commandEnv } from "./environment.ts";
 import { OutputLog } from "./output-log.ts";
 import { Process, type ProcessHost, type What } from "./process.ts";
-import { type Unstartable, explain } from "./resolve.ts";
+import { type Unstartable, explain, impossible } from "./resolve.ts";
 import { type Defaults, commandAs, userOf } from "./user.ts";
 
 /** Processes kept by name at once, running or not. */
@@ -61,6 +61,8 @@ export class Commands {
 
   /** Starts a command. Never rejects for what the command is: that is how it ends. */
   async run(command: Command, stdin: What["stdin"]): Promise<Running> {
+    const fault = impossible(command);
+    if (fault) return unstarted(fault);
     const cwd = this.#folderOf(command);
     const { user: name } = this.#defaults();
     const user = name === undefined ? null : await userOf(name);

@@ -8,11 +8,34 @@ import type { StartError } from "../launcher/launcher.ts";
 const CANNOT_RUN = 126;
 /** X_OK of access(2). */
 const EXECUTE = 1;
+/** So much of a name is repeated to who asked for it. */
+const NAMED_CHARS = 200;
+
+/** Of a command: what is looked at before it is started. */
+export interface Wanted {
+  cmd: string;
+  args?: readonly string[];
+  cwd?: string;
+}
 
 /** Why nothing was started: told as the end of a process, not as an error of the request. */
 export interface Unstartable {
   exitCode: number;
   message: string;
+}
+
+/** The longest path there is; what is longer is no program's. */
+const PATH_CHARS = 4096;
+
+/** What the kernel cannot even be asked for: it would end a text at its NUL, and take no name as its own folder. */
+export function impossible({ cmd, args = [], cwd = "" }: Wanted): Unstartable | null {
+  if (cmd === "" || cmd.length > PATH_CHARS || cmd.includes("\0"))
+    return { exitCode: EXIT_CODES.noCommand, message: notFound(cmd.slice(0, NAMED_CHARS)) };
+  if (cwd.length > PATH_CHARS || cwd.includes("\0"))
+    return { exitCode: CANNOT_RUN, message: "the working directory cannot be used: no path" };
+  if (args.some((arg) => arg.includes("\0")))
+    return { exitCode: CANNOT_RUN, message: "no program can be given an argument with a NUL" };
+  return null;
 }
 
 /** Why a start failed, as a shell would say it. */

@@ -60,6 +60,25 @@ describe("the end of a command", () => {
       expect(await rig.control.host.ask("commands.run", { cmd })).toMatchObject({ exitCode: 126 });
   });
 
+  test.each(["", "a\0b", "a".repeat(5_000)])(
+    "what no program can be called is 127",
+    async (cmd) => {
+      const { exitCode, output } = await exec(cmd, []);
+      expect(exitCode).toBe(127);
+      expect(output.stderr.toString()).toContain("command not found");
+      expect(output.stderr.length).toBeLessThan(1_000);
+    },
+  );
+
+  test("what no program can be given is 126, and is not cut short", async () => {
+    const { exitCode, output } = await exec("echo", ["a\0b"]);
+    expect([exitCode, output.stdout.toString()]).toEqual([126, ""]);
+    expect(output.stderr.toString()).toContain("NUL");
+    expect(
+      (await rig.control.host.ask("commands.exec", { cmd: "true", cwd: "/a\0b" })).exitCode,
+    ).toBe(126);
+  });
+
   test("a folder that is missing is 126", async () => {
     const answer = await run("true", { cwd: "/no/such" });
     expect(answer).toMatchObject({ exitCode: 126, stderr: expect.stringContaining("/no/such") });

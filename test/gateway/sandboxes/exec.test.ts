@@ -52,7 +52,14 @@ describe("POST exec", async () => {
     expect(told).toEqual({ cmd: "true", args: [], ...(expected && { [field]: expected }) });
   });
 
-  test.each([{}, { cmd: 5 }, { cmd: "" }, { cmd: null }, { cmd: ["a"] }, { cmd: "a\0b" }])(
+  test.each(["", "a\0b", "a".repeat(5_000)])(
+    "a cmd of %j is the machine's to judge",
+    async (cmd) => {
+      expect(await asked(await exec({ cmd, args: ["c\0d"] }))).toEqual({ cmd, args: ["c\0d"] });
+    },
+  );
+
+  test.each([{}, { cmd: 5 }, { cmd: null }, { cmd: ["a"] }])(
     "a body of %o is 400 and names cmd",
     async (body) => {
       const response = await exec(body);
