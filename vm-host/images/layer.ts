@@ -8,8 +8,10 @@ import type { Image } from "./store.ts";
 
 const INIT = new URL("init.sh", import.meta.url);
 // A machine that is cloned or resumed under emulation begins with no translated code: what costs is how much different
-// code runs, not how often. So the engine neither forgets what it has compiled nor compiles it once more to be faster.
-const ENGINE = "--no-flush-bytecode --no-lazy-feedback-allocation --no-sparkplug";
+// code runs, not how often. So the engine neither forgets what it has compiled nor compiles it once more to be faster. Nor
+// does it tidy its memory while nothing is to be done: that would make pages a clone's own which it shares with others.
+const ENGINE =
+  "--no-flush-bytecode --no-lazy-feedback-allocation --no-sparkplug --no-memory-reducer";
 /** What the first program starts again and again. The agent itself ends what one before it left on its ports. */
 const START = `#!/bin/sh
 export UV_USE_IO_URING=0
