@@ -68,7 +68,8 @@ describe.skipIf(await missingMachine())("a real machine rests", { timeout: LONG 
         );
         if (why === "when it is asked to") await machines.call(`/sandboxes/${id}/pause`, "POST");
         await isPaused(id);
-        expect((await machines.call(`/sandboxes/${id}/resume`, "POST")).status).toBe(200);
+        const resumed = await machines.call(`/sandboxes/${id}/resume`, "POST");
+        expect([resumed.status, await resumed.json()]).toMatchObject([200, { state: "running" }]);
       }
       expect(await sh(id, "cat /run/out /root/note")).toBe(`${WORDS}\n${WORDS}`);
       expect((await machines.call(`/sandboxes/${id}`, "DELETE")).status).toBe(200);

@@ -1,3 +1,4 @@
+import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import type { HostPlatform, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 
 /** What fake VM hosts run machines on. */
@@ -15,3 +16,15 @@ export const FAKE_PLATFORM: SnapshotPlatform = {
   image: "an image",
   template: null,
 };
+
+/** What a heartbeat of a fake VM host says that has room and an image. */
+export const FAKE_ROOM = {
+  versions: { qemu: "7.2.22" },
+  isolation: "uid",
+  egress: "filtered",
+  weaknesses: [],
+  egressAllow: [],
+  warm: 1,
+  free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
+  images: [{ name: "base", state: "ready" }],
+} satisfies Partial<VmHeartbeat>;

@@ -1,4 +1,5 @@
 import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
+import { FAKE_ROOM } from "./fake-platform.ts";
 import type { FakeVmHost } from "./fake-vm-host.ts";
 import type { TestGateway } from "./gateway.ts";
 
@@ -15,15 +16,8 @@ export async function beat(
     bootId: host.bootId,
     seq: host.seq,
     url,
-    versions: { qemu: "7.2.22" },
+    ...FAKE_ROOM,
     capabilities: host.capabilities,
-    isolation: "uid",
-    egress: "filtered",
-    weaknesses: [],
-    egressAllow: [],
-    warm: 1,
-    free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
-    images: [{ name: "base", state: "ready" }],
     vms: [...reports(host.vms, "running"), ...reports(host.states.paused.keys(), "paused")],
     ...facts,
   };

@@ -7,7 +7,7 @@ import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
 import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { FAKE_HOST_PLATFORM } from "./fake-platform.ts";
+import { FAKE_HOST_PLATFORM, FAKE_ROOM } from "./fake-platform.ts";
 import { call, clearFleet, json } from "./worker-gateway.ts";
 
 const Steered = z.object({
@@ -88,17 +88,10 @@ export class VmHost {
       bootId,
       seq,
       url: this.url,
-      versions: { qemu: "7.2.22" },
+      ...FAKE_ROOM,
       accel: { name: "tcg", reason: "no /dev/kvm", bootMs: 4000 },
       platform: FAKE_HOST_PLATFORM,
       capabilities: [],
-      isolation: "uid",
-      egress: "filtered",
-      weaknesses: [],
-      egressAllow: [],
-      warm: 1,
-      free: { cpu: 64, memMb: 65_536, diskGb: 100, slots: 20 },
-      images: [{ name: "base", state: "ready" }],
       templates,
       vms: [...vms.map((id) => vmOf(id)), ...paused.map((id) => vmOf(id, { state: "paused" }))],
     };

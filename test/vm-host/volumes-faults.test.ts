@@ -45,7 +45,10 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     const [there, back] = [move("/data", "'/my data'"), move("'/my data'", "/data")];
     // While it is being stored, too: what stands still for that goes on.
     const moves = `for n in 1 2 3 4 5; do ${there} && ${back} && echo $n > /data/n || exit 1; done`;
-    await often.sh("live", `mkdir '/my data'; ${moves}; ${there}`);
+    // Also when it is mounted nowhere for a moment: it would stand still for whoever mounts it again.
+    const anew = "umount /data && sleep 0.3 && mount $disk /data && echo $n > /data/n";
+    const again = `disk=$(findmnt -no SOURCE /data); for n in 1 2 3 4 5; do ${anew} || exit 1; done`;
+    await often.sh("live", `mkdir '/my data'; ${moves}; ${again}; ${there}`);
     const more = manifestOf(objects, volume, (manifest) => count(manifest) > before);
     await often.sh("live", "head -c 9000000 /dev/urandom > '/my data/more'");
     await more;
