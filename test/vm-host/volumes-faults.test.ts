@@ -41,14 +41,17 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     // Wherever its customer has mounted it since: what lies at its old path by now is the machine's own disk.
     const count = ({ chunks }: VolumeManifest): number => Object.keys(chunks).length;
     const before = count(await manifestOf(objects, volume));
-    const move = (from: string, to: string) => `mount --bind ${from} ${to} && umount ${from}`;
+    // Busy for the moment in which it is stilled.
+    const off =
+      'off() { for try in $(seq 200); do umount "$1" 2>&- && return; sleep 0.1; done; false; }';
+    const move = (from: string, to: string) => `mount --bind ${from} ${to} && off ${from}`;
     const [there, back] = [move("/data", "'/my data'"), move("'/my data'", "/data")];
-    // While it is being stored, too: what stands still for that goes on.
-    const moves = `for n in 1 2 3 4 5; do ${there} && ${back} && echo $n > /data/n || exit 1; done`;
-    // Also when it is mounted nowhere for a moment: it would stand still for whoever mounts it again.
-    const anew = "umount /data && sleep 0.3 && mount $disk /data && echo $n > /data/n";
-    const again = `disk=$(findmnt -no SOURCE /data); for n in 1 2 3 4 5; do ${anew} || exit 1; done`;
-    await often.sh("live", `mkdir '/my data'; ${moves}; ${again}; ${there}`);
+    // While it is being stored, too: what stands still for that goes on. Also when it is mounted nowhere just then.
+    const anew = "sleep 0.1; off /data && sleep 0.3 && mount $disk /data";
+    const rounds = `for n in $(seq 20); do ${anew} && echo $n > /data/n && ${there} && ${back} || exit 1; done`;
+    const disk = 'disk=$(grep " /data " /proc/mounts | cut -d" " -f1)';
+    const line = [off, disk, "mkdir '/my data'", rounds, there, "echo moved"].join("\n");
+    expect(await often.sh("live", line, MACHINE_MS)).toBe("moved");
     const more = manifestOf(objects, volume, (manifest) => count(manifest) > before);
     await often.sh("live", "head -c 9000000 /dev/urandom > '/my data/more'");
     await more;
