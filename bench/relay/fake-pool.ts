@@ -27,6 +27,7 @@ export class FakePool {
     this.#onChange = onChange;
     this.#server = createServer((request, response) => void this.#answer(request, response));
     this.#server.on("upgrade", (request, socket, head) => {
+      socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);
     });
   }

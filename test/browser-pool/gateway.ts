@@ -1,7 +1,14 @@
-import { type IncomingHttpHeaders, type Server, createServer } from "node:http";
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  createServer,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { PoolHeartbeat, type SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
+import { serving } from "../support/serving.ts";
 
 export const HOST_TOKEN = "test-host-token";
 
@@ -27,26 +34,25 @@ export class Gateway {
   hold: Promise<void> | null = null;
 
   constructor() {
-    this.#server = createServer((request, response) => {
-      if (request.url?.startsWith("/objects/")) {
-        this.asked.push(request.headers);
-        const { status, body } = this.objects.get(request.url) ?? { status: 404, body: "gone" };
-        response.writeHead(status).end(body);
-        return;
-      }
-      void (async () => {
-        this.#open += 1;
-        this.mostAtOnce = Math.max(this.mostAtOnce, this.#open);
-        const beat = PoolHeartbeat.parse(await readJson(request, 1024 * 1024));
-        const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
-        this.beats.push(beat);
-        for (const watcher of this.#watchers) watcher();
-        await this.hold;
-        this.#open -= 1;
-        response.writeHead(isGenuine ? this.status : 401, { "content-type": "application/json" });
-        response.end(JSON.stringify({ end: this.end.splice(0), pollMs: this.pollMs }));
-      })();
-    });
+    this.#server = createServer(serving((request, response) => this.#answer(request, response)));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url?.startsWith("/objects/")) {
+      this.asked.push(request.headers);
+      const { status, body } = this.objects.get(request.url) ?? { status: 404, body: "gone" };
+      return void response.writeHead(status).end(body);
+    }
+    this.#open += 1;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#open);
+    const beat = PoolHeartbeat.parse(await readJson(request, 1024 * 1024));
+    const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
+    this.beats.push(beat);
+    for (const watcher of this.#watchers) watcher();
+    await this.hold;
+    this.#open -= 1;
+    response.writeHead(isGenuine ? this.status : 401, { "content-type": "application/json" });
+    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: this.pollMs }));
   }
 
   async start(): Promise<string> {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type IncomingMessage, createServer } from "node:http";
+import { IncomingMessage, createServer } from "node:http";
 import { type AddressInfo, Socket, connect } from "node:net";
 import { Relay, type SocketEnd } from "@svc/host-kit/relay.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,6 +11,8 @@ const sockets = new WebSocketServer({ server: upstream, maxPayload: 256 * MIB })
 const front = createServer();
 const relays: Relay[] = [];
 const ends: Promise<SocketEnd>[] = [];
+/** The connections to the upstream, in their order. */
+const behinds: Socket[] = [];
 const held = { count: 0, most: 0 };
 
 /** A front that relays every upgrade, by raw sockets as the pool does. */
@@ -18,6 +20,7 @@ function relayed(request: IncomingMessage, client: unknown, head: Buffer): void 
   if (!(client instanceof Socket)) throw new Error("no socket");
   const { port } = upstream.address() as AddressInfo;
   const behind = connect(port, "127.0.0.1");
+  behinds.push(behind);
   const { "sec-websocket-extensions": _none, ...headers } = request.headers;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
   behind.write(`GET / HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
@@ -59,6 +62,10 @@ afterAll(() => {
 interface Pair {
   client: WebSocket;
   server: WebSocket;
+  /** The server's own end of its connection, for bytes of no whole frame. */
+  wire: Socket;
+  /** The relay's end of the same. */
+  behind: Socket;
   relay: Relay;
   end: Promise<SocketEnd>;
 }
@@ -68,11 +75,14 @@ async function open(): Promise<Pair> {
   const connected = once(sockets, "connection");
   const client = new WebSocket(`ws://127.0.0.1:${port}`, { maxPayload: 256 * MIB });
   await once(client, "open");
-  const [server] = await connected;
+  const [server, request] = await connected;
   const relay = relays.at(-1);
   const end = ends.at(-1);
-  if (!(server instanceof WebSocket) || !relay || !end) throw new Error("no relay");
-  return { client, server, relay, end };
+  const behind = behinds.at(-1);
+  if (!(server instanceof WebSocket) || !(request instanceof IncomingMessage))
+    throw new Error("no server");
+  if (!relay || !end || !behind) throw new Error("no relay");
+  return { client, server, wire: request.socket, behind, relay, end };
 }
 
 test("a client that closes is clean", async () => {
@@ -99,18 +109,17 @@ test("the host's own close reaches the client with code and reason", async () =>
 });
 
 test("the host's own close waits for the end of a frame that is on its way", async () => {
-  const { client, server, relay } = await open();
-  const messages: Buffer[] = [];
-  client.on("message", (data: Buffer) => void messages.push(data));
-  client.pause();
-  server.send(Buffer.alloc(100 * MIB, 7));
-  server.send("a second message, which is cut off");
-  await expect.poll(() => held.count).toBe(1);
+  const { client, wire, behind, relay } = await open();
+  const messages: string[] = [];
+  client.on("message", (data: Buffer) => void messages.push(String(data)));
+  const closed = once(client, "close");
+  const [before, part] = [behind.bytesRead, Buffer.from("\u0081\u0009half", "latin1")];
+  wire.write(part);
+  await expect.poll(() => behind.bytesRead).toBe(before + part.length);
   relay.end(4404, "gone");
-  client.resume();
-  const [code] = await once(client, "close");
-  expect(code).toBe(4404);
-  expect(messages.map((data) => data.length)).toEqual([100 * MIB]);
+  wire.write(Buffer.from("\u0020full\u0081\u0006cutoff", "latin1"));
+  expect((await closed)[0]).toBe(4404);
+  expect(messages).toEqual(["half full"]);
 });
 
 test("a message of 20 MiB passes each way whole", async () => {

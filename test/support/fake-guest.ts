@@ -7,6 +7,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { type WebSocket, WebSocketServer } from "ws";
 import { forwardRequest, forwardUpgrade, type PortVm } from "../../vm-host/server/ports.ts";
+import { serving } from "./serving.ts";
 
 /** The ports of a guest that a server listens on. */
 export const OPEN_PORTS = [3000, 8000];
@@ -26,11 +27,13 @@ export class FakeGuest {
   #goOn: (() => void) | null = null;
 
   constructor() {
-    this.#server = createServer((request, response) => {
-      const isEvents = request.url?.startsWith("/events");
-      void (isEvents ? this.#events(response) : answer(request, response));
-    });
+    this.#server = createServer(
+      serving((request, response) =>
+        request.url?.startsWith("/events") ? this.#events(response) : answer(request, response),
+      ),
+    );
     this.#server.on("upgrade", (request, socket, head) => {
+      socket.on("error", () => socket.destroy());
       // As many servers do it leaves the connection open: it listens to what comes next on it.
       if (request.url?.startsWith("/refuse")) {
         socket.on("data", (bytes: Buffer) => this.overheard.push(String(bytes)));
@@ -86,7 +89,7 @@ export class FakeGuest {
   }
 
   /** One event at once, the next when the client has come back to say that it got it. */
-  #events(response: ServerResponse): void {
+  async #events(response: ServerResponse): Promise<void> {
     if (this.#goOn) {
       this.#goOn();
       return void response.end("went on");

@@ -49,6 +49,7 @@ export class FakePool {
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
     });
     this.#server.on("upgrade", (request, socket, head) => {
+      socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);
     });
   }

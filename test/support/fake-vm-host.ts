@@ -102,6 +102,7 @@ export class FakeVmHost {
       this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
     });
     this.#server.on("upgrade", (request, socket: Duplex, head) => {
+      socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);
     });
   }

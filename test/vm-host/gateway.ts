@@ -1,7 +1,8 @@
-import { type Server, createServer } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { VmHeartbeat, type VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
+import { serving } from "../support/serving.ts";
 import { Objects } from "./objects.ts";
 
 export const HOST_TOKEN = "test-host-token";
@@ -17,17 +18,17 @@ export class Gateway {
 
   constructor(objects = new Objects()) {
     this.objects = objects;
-    this.#server = createServer((request, response) => {
-      void (async () => {
-        if (await this.objects.answer(request, response)) return;
-        const beat = VmHeartbeat.parse(await readJson(request, 1024 * 1024));
-        const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
-        this.beats.push(beat);
-        for (const watcher of this.#watchers) watcher();
-        response.writeHead(isGenuine ? 200 : 401, { "content-type": "application/json" });
-        response.end(JSON.stringify({ end: this.end.splice(0), pollMs: 5000 }));
-      })();
-    });
+    this.#server = createServer(serving((request, response) => this.#answer(request, response)));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (await this.objects.answer(request, response)) return;
+    const beat = VmHeartbeat.parse(await readJson(request, 1024 * 1024));
+    const isGenuine = request.headers.authorization === `Bearer ${HOST_TOKEN}`;
+    this.beats.push(beat);
+    for (const watcher of this.#watchers) watcher();
+    response.writeHead(isGenuine ? 200 : 401, { "content-type": "application/json" });
+    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: 5000 }));
   }
 
   async start(): Promise<string> {
