@@ -6,6 +6,7 @@ import { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
+import { servingAll } from "./serving.ts";
 
 /** How a fake pool answers. */
 export const FakePoolMode = z.object({
@@ -44,10 +45,7 @@ export class FakePool {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer((request, response) => {
-      // A fault is the asking test's own: it must not end the process that others share.
-      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
-    });
+    this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);

@@ -14,6 +14,7 @@ import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
+import { servingAll } from "./serving.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
@@ -97,10 +98,7 @@ export class FakeVmHost {
       },
       nextSeq: () => (this.seq += 1),
     });
-    this.#server = createServer((request, response) => {
-      // A fault is the asking test's own: it must not end the process that others share.
-      this.#answer(request, response).catch((error: unknown) => send(response, 500, String(error)));
-    });
+    this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
     this.#server.on("upgrade", (request, socket: Duplex, head) => {
       socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);
