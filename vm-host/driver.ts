@@ -77,6 +77,12 @@ export interface Rest {
   volumes: MountedVolume[];
 }
 
+/** A part of a volume, in bytes. */
+export interface Extent {
+  start: number;
+  length: number;
+}
+
 /** A running or stopped machine. */
 export interface Machine {
   readonly name: string;
@@ -103,6 +109,11 @@ export interface Machine {
   plug(volume: MountedVolume): Promise<void>;
   /** Takes it out; the guest has let go of it before. */
   unplug(slot: number): Promise<void>;
+  /**
+   * What of a volume was written since this was asked last, in whole blocks. Null while that is not known: the first time of a
+   * machine, and after it has failed. Whatever is written from now on is in the next answer.
+   */
+  written(slot: number): Promise<Extent[] | null>;
   /** Lets all others of the host go first. */
   yield(): Promise<void>;
   usage(): Promise<Usage | null>;

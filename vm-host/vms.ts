@@ -9,7 +9,7 @@ import type { Shelf } from "./shelf.ts";
 import { type Capacity, memoryClass } from "./sizes.ts";
 import { Vm } from "./vm.ts";
 import { PathTaken } from "./volumes/path.ts";
-import { VolumeBusy } from "./volumes/stock.ts";
+import { VolumeBusy } from "./volumes/copies.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
 const GONE = 4404;

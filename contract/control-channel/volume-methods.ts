@@ -14,6 +14,8 @@ export const VOLUME_METHODS = {
     /** Whether nothing of it is in use any more; if not, all that was written so far is on the disk. */
     result: z.object({ isFree: z.boolean() }),
   },
+  /** Writes out what its memory holds of it, while writers go on. Nothing where it is mounted nowhere. */
+  "volumes.flush": { params: z.object({ serial }), result: none },
   /**
    * Lets writers wait, with all written out, until it is thawed or `limitMs` have passed: wherever it is mounted by now. One
    * that is mounted nowhere has no writers.

@@ -23,6 +23,7 @@ export function volumeMethods(): Record<string, Method> {
   return {
     "volumes.mount": method(HOST_METHODS["volumes.mount"], mount),
     "volumes.unmount": method(HOST_METHODS["volumes.unmount"], unmount),
+    "volumes.flush": method(HOST_METHODS["volumes.flush"], flush),
     "volumes.freeze": method(HOST_METHODS["volumes.freeze"], freeze),
     "volumes.thaw": method(HOST_METHODS["volumes.thaw"], async ({ serial }) => thaw(serial)),
   };
@@ -52,12 +53,18 @@ async function unmount({ serial, path, isLazy }: Unmount): Promise<{ isFree: boo
   return { isFree };
 }
 
+async function flush({ serial }: { serial: string }) {
+  const disk = await findDisk(serial);
+  if (disk !== null) await reach(disk, "sync", "-f");
+  return {};
+}
+
 /** Timers of those that nobody thaws. */
 const frozen = new Map<string, NodeJS.Timeout>();
 
 async function freeze({ serial, limitMs }: { serial: string; limitMs: number }) {
   const disk = await findDisk(serial);
-  if (disk === null || !(await reach(disk, "--freeze"))) return {};
+  if (disk === null || !(await reach(disk, "fsfreeze", "--freeze"))) return {};
   frozen.set(
     serial,
     setTimeout(() => void thaw(serial), limitMs),
@@ -73,7 +80,7 @@ async function thaw(serial: string) {
 }
 
 async function thawDisk(disk: string): Promise<void> {
-  if (await reach(disk, "--unfreeze")) return;
+  if (await reach(disk, "fsfreeze", "--unfreeze")) return;
   // Its customer has unmounted it meanwhile: it stands still all the same, and whoever mounts it again with it.
   const place = await mkdtemp("/run/svc/thaw-");
   await run("mount", "-t", "ext4", "-o", OPTIONS, disk, place);
@@ -82,15 +89,15 @@ async function thawDisk(disk: string): Promise<void> {
 }
 
 /**
- * Freezes or thaws a disk wherever it is mounted by now. A path is the customer's: what lies there from one moment to the next
+ * Has a program flush, freeze or thaw a disk wherever it is mounted by now. A path is the customer's: what lies there from one moment to the next
  * may be the machine's own disk, so it is opened first and looked at. False where it is mounted nowhere.
  */
-async function reach(disk: string, how: "--freeze" | "--unfreeze"): Promise<boolean> {
+async function reach(disk: string, program: string, how: string): Promise<boolean> {
   const { rdev } = await stat(disk);
   for (const path of await mountsOf(disk)) {
     await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     if ((await folder.stat()).dev !== rdev) continue;
-    await run("fsfreeze", how, `/proc/${process.pid}/fd/${folder.fd}`);
+    await run(program, how, `/proc/${process.pid}/fd/${folder.fd}`);
     return true;
   }
   return false;

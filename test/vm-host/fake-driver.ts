@@ -90,6 +90,7 @@ function fakeMachine(spec: MachineSpec): Machine {
     volumes: [],
     plug: async () => {},
     unplug: async () => {},
+    written: async () => null,
     yield: async () => {},
     usage: async () => null,
     console: async () => "",

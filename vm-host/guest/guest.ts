@@ -144,6 +144,11 @@ export class Guest {
     return (await answered(asking, VOLUME_MS)).isFree;
   }
 
+  /** Has it written out what its memory holds of a volume, while its writers go on. */
+  async flushVolume(serial: string): Promise<void> {
+    await answered(this.#control.client.ask("volumes.flush", { serial }), VOLUME_MS);
+  }
+
   /** Lets writers wait until it is thawed, for `limitMs` at most. */
   async freezeVolume(serial: string, limitMs: number): Promise<void> {
     const params = { serial, limitMs };

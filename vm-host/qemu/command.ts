@@ -32,6 +32,7 @@ export const FILES = {
   pages: "pages",
   stream: "stream",
   memory: "mem",
+  writes: "nbd.sock",
 } as const;
 
 export interface CommandOptions {

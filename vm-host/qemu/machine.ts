@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
-import type { GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
+import type { Extent, GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
 import type { MountedVolume } from "../volumes/mounted.ts";
 import { FILES, STATE_FD } from "./command.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
 import { plugIn, pullOut } from "./volume-device.ts";
+import { WriteLog } from "./write-log.ts";
 
 const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
@@ -54,11 +55,13 @@ export class QemuMachine implements Machine {
   /** The node of the layer that it writes. */
   #node = "disk0";
   readonly #qmp: Qmp;
+  readonly #writes: WriteLog;
   readonly #ports: Record<GuestPort, Socket>;
 
   private constructor(parts: MachineParts, qmp: Qmp, ports: Record<GuestPort, Socket>) {
     this.#parts = parts;
     this.#qmp = qmp;
+    this.#writes = new WriteLog(qmp, join(parts.folder, FILES.writes));
     this.#ports = ports;
     // A machine that dies with bytes on their way resets them: without a listener that would end the host.
     for (const socket of Object.values(ports)) socket.on("error", () => socket.destroy());
@@ -171,7 +174,12 @@ export class QemuMachine implements Machine {
 
   async unplug(slot: number): Promise<void> {
     await pullOut(this.#qmp, slot);
+    this.#writes.forget(slot);
     this.#parts.volumes = this.volumes.filter((volume) => volume.slot !== slot);
+  }
+
+  written(slot: number): Promise<Extent[] | null> {
+    return this.#writes.take(slot);
   }
 
   async yield(): Promise<void> {

@@ -10,7 +10,7 @@ const Devices = z.array(z.object({ name: z.string() }));
 
 /** Where the bytes of a volume are, as QEMU is told on its command line or later. */
 export function nodeOf({ slot, sizeBytes, file }: MountedVolume): Record<string, unknown> {
-  const node = { "node-name": `vol${slot}` };
+  const node = { "node-name": nodeName(slot) };
   if (file === null) return { ...node, driver: "null-co", size: sizeBytes, "read-zeroes": true };
   // What the guest frees, and zeros that it writes, take no room here.
   const sparse = { discard: "unmap", "detect-zeroes": "unmap" };
@@ -25,10 +25,11 @@ export function nodeOf({ slot, sizeBytes, file }: MountedVolume): Record<string,
 /** The disk that the guest sees. A full disk of the host is an error there, not a machine that stands still. */
 export function deviceOf({ slot, serial }: MountedVolume): Record<string, unknown> {
   const errors = { werror: "report", rerror: "report" };
-  const place = { id: deviceId(slot), drive: `vol${slot}`, bus: `hp${slot}` };
+  const place = { id: deviceId(slot), drive: nodeName(slot), bus: `hp${slot}` };
   return { driver: "virtio-blk-pci", ...place, serial, ...errors };
 }
 
+export const nodeName = (slot: number): string => `vol${slot}`;
 const deviceId = (slot: number): string => `volume${slot}`;
 
 type Monitor = Pick<Qmp, "execute">;
@@ -69,5 +70,5 @@ async function hasDevice(monitor: Monitor, slot: number): Promise<boolean> {
 }
 
 async function removeNode(monitor: Monitor, slot: number): Promise<void> {
-  await monitor.execute("blockdev-del", { "node-name": `vol${slot}` });
+  await monitor.execute("blockdev-del", { "node-name": nodeName(slot) });
 }

@@ -82,6 +82,10 @@ export class ShareMachine implements Machine {
 
   async unplug(): Promise<void> {}
 
+  async written(): Promise<null> {
+    return null;
+  }
+
   async yield(): Promise<void> {
     throw new Error("a share steps back by its weight alone");
   }

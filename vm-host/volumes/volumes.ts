@@ -7,17 +7,18 @@ import type { Machine } from "../driver.ts";
 import { VOLUME_SLOTS } from "../qemu/command.ts";
 import type { SnapshotRecord } from "../snapshots/record.ts";
 import type { Vm } from "../vm.ts";
+import { LiveImage } from "./live.ts";
 import { type MountedVolume, changedAt, serialOf, shallowFirst } from "./mounted.ts";
 import { checkPath } from "./path.ts";
-import { VolumePlace, takeBack } from "./place.ts";
+import { VolumePlace } from "./place.ts";
 import { VolumeStock } from "./stock.ts";
 import type { Ends } from "./throwaway.ts";
+import { Turns } from "./turns.ts";
 
 /** How long a guest's writers may be kept waiting while its volume is read. */
 const FROZEN_MS = 10_000;
-/** A larger one is stored at pause and at the end only. */
-const FROZEN_BYTES = 1024 ** 3;
-const BLOCK_BYTES = 512;
+/** So many volumes of running machines are stored at once: a large one is not to keep all others waiting. */
+const AT_ONCE = 4;
 /** A host that stops has seconds for all its machines. */
 const FLUSH_MS = 3_000;
 const LATE: unique symbol = Symbol("late");
@@ -42,8 +43,10 @@ export class Volumes {
   readonly #options: VolumesOptions;
   /** The store has more of some volume. */
   onStored: () => void = () => {};
+  readonly #turns = new Turns<MountedVolume>(AT_ONCE);
+  /** How far each volume of a running machine was read. */
+  readonly #live = new WeakMap<MountedVolume, { vm: Vm; image: LiveImage }>();
   #timer: NodeJS.Timeout | undefined;
-  #isBusy = false;
 
   private constructor(stock: VolumeStock, options: VolumesOptions) {
     this.#stock = stock;
@@ -66,7 +69,7 @@ export class Volumes {
       if (holder !== null && !isPaused(holder)) void this.release(holder);
       else if (isOpen) this.#stock.syncSoon(volumeId);
     }
-    this.#timer = setInterval(() => void this.#look(running()), this.#options.syncMs);
+    this.#timer = setInterval(() => this.#look(running()), this.#options.syncMs);
     this.#timer.unref();
   }
 
@@ -151,8 +154,7 @@ export class Volumes {
   /** The machine is paused: it keeps its volumes, and nobody writes them. */
   async rested(holder: string): Promise<void> {
     for (const { volumeId } of this.#stock.of(holder)) {
-      await takeBack(this.#stock.imageOf(volumeId));
-      this.#stock.syncSoon(volumeId);
+      await this.#stock.rest(volumeId);
     }
   }
 
@@ -189,32 +191,43 @@ export class Volumes {
   }
 
   /** Stores volumes of running machines that were written since the last time. */
-  async #look(vms: Vm[]): Promise<void> {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    try {
-      for (const vm of vms)
-        for (const volume of vm.machine.volumes) await this.#storeLive(vm, volume);
-      await this.#stock.sweep(Date.now());
-    } finally {
-      this.#isBusy = false;
-    }
+  #look(vms: Vm[]): void {
+    for (const vm of vms)
+      for (const volume of vm.machine.volumes)
+        this.#turns.take(volume, () => this.#storeLive(vm, volume));
+    this.#stock.sweep(Date.now()).catch((error: unknown) => {
+      this.#options.log.warn({ reason: messageOf(error) }, "old copies were not removed");
+    });
   }
 
-  async #storeLive(vm: Vm, { volumeId, serial, file }: MountedVolume): Promise<void> {
-    if (file === null || vm.isParked) return;
+  async #storeLive(vm: Vm, volume: MountedVolume): Promise<void> {
+    const { volumeId, file } = volume;
+    // It was there when its turn was asked for.
+    if (file === null || vm.isParked || vm.isOver || !vm.machine.volumes.includes(volume)) return;
     try {
-      const { blocks } = await stat(file);
-      const note = this.#stock.get(volumeId);
-      if (blocks * BLOCK_BYTES > FROZEN_BYTES || note?.storedAt === (await changedAt(file))) return;
-      const { guest } = vm;
-      await this.#stock.sync(volumeId, {
-        freeze: () => guest.freezeVolume(serial, FROZEN_MS),
-        thaw: () => guest.thawVolume(serial),
-      });
+      const storedAt = this.#stock.get(volumeId)?.storedAt ?? "";
+      if (storedAt === (await changedAt(file))) return;
+      const image = this.#liveOf(vm, volume, file);
+      if (await image.isIdleSince(storedAt)) return;
+      await this.#stock.sync(volumeId, (packer, signal) => image.scan(packer, signal));
     } catch (error) {
       this.#options.log.warn({ reason: messageOf(error) }, "a volume in use was not stored");
     }
+  }
+
+  #liveOf(vm: Vm, volume: MountedVolume, file: string): LiveImage {
+    const known = this.#live.get(volume);
+    if (known?.vm === vm) return known.image;
+    const { serial, slot } = volume;
+    const image = new LiveImage(file, {
+      // Best effort: what is left of it is written out while the writers wait.
+      flush: () => vm.guest.flushVolume(serial).catch(() => {}),
+      freeze: () => vm.guest.freezeVolume(serial, FROZEN_MS),
+      thaw: () => vm.guest.thawVolume(serial),
+      written: () => vm.machine.written(slot),
+    });
+    this.#live.set(volume, { vm, image });
+    return image;
   }
 }
 
