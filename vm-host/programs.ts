@@ -9,13 +9,15 @@ export interface RunOptions {
   onLine?: (line: string) => void;
   signal?: AbortSignal;
   timeoutMs?: number;
+  /** One that prints more is ended. */
+  outputBytes?: number;
 }
 
 /** Runs a program to its end and returns what it printed; throws with its last words when it fails. */
 export async function run(
   file: string,
   args: string[],
-  { cwd, input, onLine, signal, timeoutMs }: RunOptions = {},
+  { cwd, input, onLine, signal, timeoutMs, outputBytes = Infinity }: RunOptions = {},
 ): Promise<string> {
   const child = spawn(file, args, {
     cwd,
@@ -32,7 +34,10 @@ export async function run(
   const hear = (chunk: unknown): void => {
     words = (words + String(chunk)).slice(-LAST_WORDS_BYTES);
   };
-  child.stdout?.on("data", (chunk) => (output += String(chunk)));
+  child.stdout?.on("data", (chunk) => {
+    output += String(chunk);
+    if (output.length > outputBytes) child.kill("SIGKILL");
+  });
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on("data", hear);
     if (stream && onLine) eachLine(stream, onLine);

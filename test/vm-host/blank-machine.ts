@@ -2,6 +2,7 @@ import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { basics, machineOf } from "../../vm-host/qemu/command.ts";
+import { confined } from "../../vm-host/qemu/confinement.ts";
 import { QEMU } from "../../vm-host/qemu/driver.ts";
 import { QemuProcess } from "../../vm-host/qemu/process.ts";
 import { Qmp } from "../../vm-host/qemu/qmp.ts";
@@ -31,6 +32,7 @@ export class BlankMachine {
     this.writes = new WriteLog(
       { execute: (...ask) => this.command(() => qmp.execute(...ask)) },
       join(folder, "nbd.sock"),
+      (command) => confined(command, null, null),
     );
   }
 

@@ -248,7 +248,9 @@ export class QemuDriver implements VmDriver {
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
-      const plugs = { volumes: start.volumes ?? [], own: (file: string) => this.#own(uid, [file]) };
+      const confine = (command: string[]) => confined(command, confinement, uid);
+      const own = (file: string) => this.#own(uid, [file]);
+      const plugs = { volumes: start.volumes ?? [], own, confine };
       const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone, ...plugs };
       const machine = await QemuMachine.join(made);
       this.#machines.add(machine);

@@ -11,7 +11,7 @@ import { FILES, STATE_FD } from "./command.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
 import { plugIn, pullOut } from "./volume-device.ts";
-import { WriteLog } from "./write-log.ts";
+import { type Confine, WriteLog } from "./write-log.ts";
 
 const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
@@ -36,6 +36,7 @@ export interface MachineParts {
   own: (file: string) => Promise<void>;
   /** The user it runs as; null for the host's own. */
   uid: number | null;
+  confine: Confine;
   process: QemuProcess;
   /** Gives back what the machine was given: its user, its place. */
   onGone: (machine: QemuMachine) => Promise<void>;
@@ -61,7 +62,7 @@ export class QemuMachine implements Machine {
   private constructor(parts: MachineParts, qmp: Qmp, ports: Record<GuestPort, Socket>) {
     this.#parts = parts;
     this.#qmp = qmp;
-    this.#writes = new WriteLog(qmp, join(parts.folder, FILES.writes));
+    this.#writes = new WriteLog(qmp, join(parts.folder, FILES.writes), parts.confine);
     this.#ports = ports;
     // A machine that dies with bytes on their way resets them: without a listener that would end the host.
     for (const socket of Object.values(ports)) socket.on("error", () => socket.destroy());

@@ -11,7 +11,14 @@ const READ_MS = 20_000;
 const GONE_MS = 5_000;
 const LOOK_MS = 5;
 
-const Extents = z.array(z.object({ start: z.number(), length: z.number(), data: z.boolean() }));
+/** More than all that there can be to say of a volume whose every second block was written. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+
+const bytes = z.int().nonnegative();
+const Extents = z.array(z.object({ start: bytes, length: bytes, data: z.boolean() }));
+
+/** Has a command run as the machine's user: what a machine answers is read by nobody who can more than itself. */
+export type Confine = (command: string[]) => string[];
 
 /**
  * What a machine writes into its volumes, by QEMU's dirty bitmaps: each time that it is asked another one begins before the
@@ -21,14 +28,16 @@ export class WriteLog {
   readonly #monitor: Pick<Qmp, "execute">;
   /** Where QEMU shows a bitmap that has ended. */
   readonly #socket: string;
+  readonly #confine: Confine;
   /** The bitmap that records, by slot; none while it is not known what was written. */
   readonly #names = new Map<number, string>();
   #serving: Promise<unknown> | null = null;
   #count = 0;
 
-  constructor(monitor: Pick<Qmp, "execute">, socket: string) {
+  constructor(monitor: Pick<Qmp, "execute">, socket: string, confine: Confine) {
     this.#monitor = monitor;
     this.#socket = socket;
+    this.#confine = confine;
   }
 
   /** As `Machine.written` says. */
@@ -62,7 +71,7 @@ export class WriteLog {
     const shown = { type: "nbd", id: name, name, "node-name": node, bitmaps: [name] };
     await this.#monitor.execute("block-export-add", shown);
     try {
-      return await readBitmap(this.#socket, name);
+      return await this.#read(name);
     } finally {
       await this.#monitor.execute("block-export-del", { id: name, mode: "hard" });
       await this.#removeFree(node, name);
@@ -91,13 +100,15 @@ export class WriteLog {
       () => false,
     );
   }
-}
 
-async function readBitmap(socket: string, name: string): Promise<Extent[]> {
-  const place = { driver: "nbd", server: { type: "unix", path: socket }, export: name };
-  const shown = { ...place, "x-dirty-bitmap": `qemu:dirty-bitmap:${name}` };
-  const args = ["map", "--output=json", `json:${JSON.stringify(shown)}`];
-  const extents = Extents.parse(JSON.parse(await run("qemu-img", args, { timeoutMs: READ_MS })));
-  // Whatever is marked in the bitmap comes as a hole.
-  return extents.filter(({ data }) => !data).map(({ start, length }) => ({ start, length }));
+  async #read(name: string): Promise<Extent[]> {
+    const place = { driver: "nbd", server: { type: "unix", path: this.#socket }, export: name };
+    const shown = JSON.stringify({ ...place, "x-dirty-bitmap": `qemu:dirty-bitmap:${name}` });
+    const command = ["qemu-img", "map", "--output=json", `json:${shown}`];
+    const [file = "", ...args] = this.#confine(command);
+    const bounds = { timeoutMs: READ_MS, outputBytes: ANSWER_BYTES };
+    const extents = Extents.parse(JSON.parse(await run(file, args, bounds)));
+    // Whatever is marked in the bitmap comes as a hole.
+    return extents.filter(({ data }) => !data).map(({ start, length }) => ({ start, length }));
+  }
 }

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Extent } from "../driver.ts";
 import { changedAt } from "./mounted.ts";
@@ -48,8 +48,8 @@ export class LiveImage {
   readonly #stale = new Set<number>();
   /** Nothing was written that is not among the stale or told by the next answer of the writer. */
   #isKnown = false;
-  /** The change time of the last scan. */
-  #scannedAt = "";
+  /** The change time of the last scan; none while another one goes on, or has failed. */
+  #scannedAt: string | null = null;
   /** The first chunk without the superblock, as it was read last. */
   #first = "";
   /** A change time since which it was seen to be what the last scan says. */
@@ -62,6 +62,7 @@ export class LiveImage {
 
   /** What it is made of at one moment in which nobody writes it. Throws when there was none: another try goes on from here. */
   async scan(packer: Packer, signal: AbortSignal): Promise<Scan> {
+    this.#scannedAt = null;
     await this.#writer.flush();
     await this.#look();
     // Read once, but the try that was to store it has failed.
@@ -99,7 +100,8 @@ export class LiveImage {
   async #look(): Promise<number | null> {
     const extents = await this.#writer.written();
     if (extents !== null && this.#isKnown) {
-      const numbers = numbersOf(extents);
+      const { size } = await stat(this.#image);
+      const numbers = numbersOf(extents, size);
       for (const number of numbers) this.#stale.add(number);
       return numbers.length;
     }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, open, writeFile } from "node:fs/promises";
+import { type FileHandle, open, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdCompress } from "node:zlib";
@@ -93,15 +93,18 @@ export async function usedChunks(image: string): Promise<number[]> {
   // A running machine holds the lock of its image.
   const args = ["map", "--output=json", "-f", "raw", "-U", image];
   const extents = Extents.parse(JSON.parse(await run("qemu-img", args)));
-  return numbersOf(extents.filter(({ data }) => data));
+  return numbersOf(
+    extents.filter(({ data }) => data),
+    (await stat(image)).size,
+  );
 }
 
-/** Numbers of the chunks that these have a part of. */
-export function numbersOf(extents: Extent[]): number[] {
+/** Numbers of the chunks that these have a part of, of an image of so many bytes: who tells of them may tell anything. */
+export function numbersOf(extents: Extent[], sizeBytes: number): number[] {
   const numbers = new Set<number>();
   for (const { start, length } of extents) {
-    const last = Math.floor((start + length - 1) / CHUNK_BYTES);
-    for (let at = Math.floor(start / CHUNK_BYTES); at <= last; at += 1) numbers.add(at);
+    const end = Math.min(start + length, sizeBytes);
+    for (let at = Math.floor(start / CHUNK_BYTES); at * CHUNK_BYTES < end; at += 1) numbers.add(at);
   }
   return [...numbers];
 }
