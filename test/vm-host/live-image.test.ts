@@ -57,6 +57,25 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
     await machine.stop();
   });
 
+  /** What it is now, by reading all of it. */
+  const truth = async () =>
+    (await readStill(machine.image, new Packer(folder, new Set()), on)).chunks;
+  /** Each time another byte, here and there, and often where it was before. */
+  let writes = 0;
+  const scribble = async (): Promise<void> => {
+    for (let count = 0; count < 3; count += 1) {
+      writes += 1;
+      await machine.write((writes * 7) % 60, writes % 256);
+    }
+  };
+  const fill = async (count = 40): Promise<void> => {
+    for (let at = 0; at < count; at += 1) await machine.write(at, 1 + at);
+  };
+  /** What a scan has found is in the store. */
+  const store = async (): Promise<void> => {
+    for (const hash of Object.values((await scan()).chunks)) known.add(hash);
+  };
+
   test("is stored as it is: what is written and what is freed", async () => {
     await machine.write(3, 7);
     await machine.write(50, 8);
@@ -70,7 +89,7 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
   });
 
   test("is read again only where it was written, and where the store has not got it", async () => {
-    for (let at = 0; at < 40; at += 1) await machine.write(at, 1 + at);
+    await fill();
     const before = mibs(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [at, 1 + at])));
     await scan();
     for (let at = 0; at < 40; at += 1) if (at !== 30) known.add(mib(1 + at));
@@ -82,7 +101,7 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
   });
 
   test("is what it was while its writers waited, whatever was written while it was read", async () => {
-    for (let at = 0; at < 40; at += 1) await machine.write(at, 1 + at);
+    await fill();
     const before = mibs(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [at, 1 + at])));
     // The first answer comes before all is read, the second after.
     steps.written = async () => {
@@ -101,25 +120,6 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
     for (const hash of Object.values(found.chunks)) known.add(hash);
     expect((await scan()).chunks).toEqual({ ...then, ...mibs({ 4: 103 }) });
   });
-
-  /** What it is now, by reading all of it. */
-  const truth = async () =>
-    (await readStill(machine.image, new Packer(folder, new Set()), on)).chunks;
-  /** Each time another byte, here and there, and often where it was before. */
-  let writes = 0;
-  const scribble = async (): Promise<void> => {
-    for (let count = 0; count < 3; count += 1) {
-      writes += 1;
-      await machine.write((writes * 7) % 60, writes % 256);
-    }
-  };
-  const fill = async (): Promise<void> => {
-    for (let at = 0; at < 40; at += 1) await machine.write(at, 1 + at);
-  };
-  /** What a scan has found is in the store. */
-  const store = async (): Promise<void> => {
-    for (const hash of Object.values((await scan()).chunks)) known.add(hash);
-  };
 
   test("is not stored when it was written while its writers should wait; the next time all is there", async () => {
     await fill();
@@ -165,7 +165,7 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
   });
 
   test("is whole after QEMU has failed, at whatever command", async () => {
-    await fill();
+    await fill(10);
     await store();
     let tries = 0;
     for (let isOver = false; !isOver; tries += 1) {

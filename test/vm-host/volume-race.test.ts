@@ -15,9 +15,9 @@ const LONG = 60_000;
 /** Where the test writes into an image, as a machine would. */
 const AT = 1024 ** 3;
 
-async function write(image: string, text: string): Promise<void> {
+async function write(image: string, text: string, at = AT): Promise<void> {
   const file = await open(image, "r+");
-  await file.write(text.padEnd(4), AT);
+  await file.write(text.padEnd(4), at);
   await file.close();
 }
 
@@ -111,5 +111,32 @@ describe.skipIf(await missingMachine())("two hosts at one volume", { timeout: LO
     await expect(acting).rejects.toThrow(VolumeBusy);
     expect(await manifestOf(objects, volume)).toMatchObject({ hostId: "vm-two" });
     expect(one.get(volume)).toBeUndefined();
+  });
+
+  test("whose store fails half way: what it has got is not sent again, and goes when nobody needs it", async () => {
+    const volume = newVolume();
+    await one.claim("first", given(volume));
+    const image = one.imageOf(volume);
+    for (let at = 0; at < 12; at += 1) await write(image, `no${at}`, AT * (at / 8 + 2));
+    const puts: string[] = [];
+    objects.holds = (key) => {
+      if (key.includes("/chunk-")) puts.push(key);
+      objects.isAway = puts.length === 5;
+      return false;
+    };
+    await expect(one.sync(volume)).rejects.toThrow();
+    objects.isAway = false;
+    expect(puts.length).toBeGreaterThan(4);
+    const got = chunksOf(objects, volume);
+    // Chunks go in their order: the first has got there.
+    await write(image, "anew", 0);
+    await one.sync(volume);
+    expect(puts).toEqual([...new Set(puts)]);
+    expect(puts.length).toBeGreaterThan(12);
+    const { chunks } = await manifestOf(objects, volume);
+    const named = [...new Set(Object.values(chunks))].toSorted();
+    expect(chunksOf(objects, volume)).toEqual(named);
+    expect(named).not.toEqual(expect.arrayContaining(got));
+    objects.holds = () => false;
   });
 });
