@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompressSync } from "node:zlib";
-import { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
+import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pause, resume } from "./acts.ts";
 import { missingMachine } from "./needs.ts";

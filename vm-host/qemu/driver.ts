@@ -248,11 +248,9 @@ export class QemuDriver implements VmDriver {
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
-      const confine = (command: string[]) => confined(command, confinement, uid);
-      const own = (file: string) => this.#own(uid, [file]);
-      const plugs = { volumes: start.volumes ?? [], own, confine };
-      const made = { name, spec, folder, template, layers, diskGb, uid, process, onGone, ...plugs };
-      const machine = await QemuMachine.join(made);
+      const plugs = { volumes: start.volumes ?? [], own: (file: string) => this.#own(uid, [file]) };
+      const mine = { ...where, spec, template, layers, diskGb, uid, confinement, ...plugs };
+      const machine = await QemuMachine.join({ ...mine, process, onGone });
       this.#machines.add(machine);
       return machine;
     } catch (error) {

@@ -8,10 +8,11 @@ import * as z from "zod";
 import type { Extent, GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
 import type { MountedVolume } from "../volumes/mounted.ts";
 import { FILES, STATE_FD } from "./command.ts";
+import { type Confinement, confined } from "./confinement.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
 import { plugIn, pullOut } from "./volume-device.ts";
-import { type Confine, WriteLog } from "./write-log.ts";
+import { WriteLog } from "./write-log.ts";
 
 const STATUS_PAUSE_MS = 2;
 const LOAD_MS = 20_000;
@@ -36,7 +37,7 @@ export interface MachineParts {
   own: (file: string) => Promise<void>;
   /** The user it runs as; null for the host's own. */
   uid: number | null;
-  confine: Confine;
+  confinement: Confinement | null;
   process: QemuProcess;
   /** Gives back what the machine was given: its user, its place. */
   onGone: (machine: QemuMachine) => Promise<void>;
@@ -62,7 +63,10 @@ export class QemuMachine implements Machine {
   private constructor(parts: MachineParts, qmp: Qmp, ports: Record<GuestPort, Socket>) {
     this.#parts = parts;
     this.#qmp = qmp;
-    this.#writes = new WriteLog(qmp, join(parts.folder, FILES.writes), parts.confine);
+    const { folder, confinement, uid } = parts;
+    this.#writes = new WriteLog(qmp, join(folder, FILES.writes), (command) =>
+      confined(command, confinement, uid),
+    );
     this.#ports = ports;
     // A machine that dies with bytes on their way resets them: without a listener that would end the host.
     for (const socket of Object.values(ports)) socket.on("error", () => socket.destroy());

@@ -98,9 +98,10 @@ export class LiveImage {
 
   /** Learns what was written. How many chunks that is; null when it is all that the image has. */
   async #look(): Promise<number | null> {
+    // An answer comes once: nothing may fail between it and what it is put down in.
+    const { size } = await stat(this.#image);
     const extents = await this.#writer.written();
     if (extents !== null && this.#isKnown) {
-      const { size } = await stat(this.#image);
       const numbers = numbersOf(extents, size);
       for (const number of numbers) this.#stale.add(number);
       return numbers.length;
