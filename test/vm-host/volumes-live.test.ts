@@ -99,6 +99,30 @@ describe.skipIf(await missingMachine())("a large volume in use", { timeout: LONG
     return late;
   }
 
+  /** Waits for two heartbeats in which the store is asked nothing. */
+  async function quiet(): Promise<void> {
+    const { beats } = rig.gateway;
+    for (let tries = 0; tries < 30; tries += 1) {
+      const [asked, before] = [objects.reads.length, beats.length];
+      await rig.gateway.beat(() => beats.length > before + 1);
+      if (objects.reads.length === asked) return;
+    }
+    throw new Error("the store is asked again and again");
+  }
+
+  test("is left alone while nobody writes it", async () => {
+    const volume = newVolume();
+    await rig.place("idle", { volumes: [given(volume)] });
+    await rig.sh("idle", "echo one > /data/f; sync");
+    await manifestOf(objects, volume, ({ chunks }) => Object.keys(chunks).length > 0);
+    await quiet();
+    const more = next(volume);
+    await rig.sh("idle", "echo two > /data/f; sync");
+    await more;
+    await quiet();
+    await rig.delete("idle");
+  });
+
   test("is stored as it was at one moment, again and again, whatever comes between", async () => {
     const volume = newVolume();
     await rig.place("big", { volumes: [given(volume)] });
