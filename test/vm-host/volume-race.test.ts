@@ -1,11 +1,13 @@
+import { readdirSync } from "node:fs";
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VolumeBusy } from "../../vm-host/volumes/copies.ts";
 import { VolumePlace } from "../../vm-host/volumes/place.ts";
+import { CHUNK_BYTES } from "../../vm-host/volumes/reading.ts";
 import { VolumeStock } from "../../vm-host/volumes/stock.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
 import { missingMachine } from "./needs.ts";
@@ -138,5 +140,24 @@ describe.skipIf(await missingMachine())("two hosts at one volume", { timeout: LO
     expect(chunksOf(objects, volume)).toEqual(named);
     expect(named).not.toEqual(expect.arrayContaining(got));
     objects.holds = () => false;
+  });
+
+  test("that is larger than the room beside it goes in parts", async () => {
+    const volume = newVolume();
+    await one.claim("first", given(volume));
+    const image = one.imageOf(volume);
+    const count = 150;
+    for (let at = 0; at < count; at += 1) await write(image, `${at}`, 2 * AT + at * CHUNK_BYTES);
+    const lying: number[] = [];
+    objects.holds = (key) => {
+      if (key.includes("/chunk-")) lying.push(readdirSync(join(dirname(image), "packed")).length);
+      return false;
+    };
+    await one.sync(volume);
+    objects.holds = () => false;
+    const { chunks } = await manifestOf(objects, volume);
+    expect(Object.keys(chunks).length).toBeGreaterThanOrEqual(count);
+    expect(chunksOf(objects, volume)).toEqual([...new Set(Object.values(chunks))].toSorted());
+    expect(Math.max(...lying)).toBe(64);
   });
 });

@@ -80,8 +80,10 @@ export class Copies {
     const has = (): Set<string> => new Set([...Object.values(stored.chunks), ...sent]);
     const folder = await place.makePacked(volumeId);
     try {
-      const { chunks, fresh, changedAt } = await read(new Packer(folder, has()), signal);
-      await storeChunks(store, volumeId, { fresh, folder }, (hash) => sent.add(hash));
+      const send = (fresh: string[]): Promise<void> =>
+        storeChunks(store, volumeId, { fresh, folder }, (hash) => sent.add(hash));
+      const { chunks, fresh, changedAt } = await read(new Packer(folder, has(), send), signal);
+      await send(fresh);
       const now = { ...note, isOpen: holder !== null, storedAt: changedAt };
       await this.#storeManifest(store, now, chunks, stored);
       // Before any is removed: what is not there must not be taken for sent.

@@ -10,6 +10,8 @@ import { run } from "../programs.ts";
 import { changedAt } from "./mounted.ts";
 
 export const CHUNK_BYTES = 1024 * 1024;
+/** So many chunks lie packed at most: an image may be as large as what is left of the disk. */
+const PACKED = 64;
 const pack = promisify(zstdCompress);
 
 const Extents = z.array(z.object({ start: z.number(), length: z.number(), data: z.boolean() }));
@@ -33,12 +35,15 @@ export const hashOf = (bytes: Uint8Array): string =>
 export class Packer {
   readonly folder: string;
   /** Hashes that the store has. */
-  readonly known: ReadonlySet<string>;
+  readonly known: Set<string>;
+  readonly #send: ((fresh: string[]) => Promise<void>) | undefined;
   readonly #fresh = new Set<string>();
 
-  constructor(folder: string, known: ReadonlySet<string>) {
+  /** `send` stores these of the folder, of which there is more to come. */
+  constructor(folder: string, known: Iterable<string>, send?: (fresh: string[]) => Promise<void>) {
     this.folder = folder;
-    this.known = known;
+    this.known = new Set(known);
+    this.#send = send;
   }
 
   /** Its hash; null of zeros. */
@@ -48,6 +53,11 @@ export class Packer {
     if (this.known.has(hash) || this.#fresh.has(hash)) return hash;
     await writeFile(join(this.folder, hash), await pack(bytes), { mode: 0o600 });
     this.#fresh.add(hash);
+    if (this.#send && this.#fresh.size === PACKED) {
+      await this.#send([...this.#fresh]);
+      for (const sent of this.#fresh) this.known.add(sent);
+      this.#fresh.clear();
+    }
     return hash;
   }
 
