@@ -68,7 +68,7 @@ describe("templates of an org", () => {
       });
       expect(answer.status).not.toBe(429);
       return answer;
-    }, 10_000);
+    }, 30_000);
     expect([response.status, await response.json()]).toEqual([
       403,
       {
@@ -87,7 +87,7 @@ describe("templates of an org", () => {
     };
     expect(await listed()).toEqual([templateId]);
     await call(`/templates/${templateId}`, { method: "DELETE", bearer: key });
-    const next = await vi.waitFor(() => newTemplate(key), 10_000);
+    const next = await vi.waitFor(() => newTemplate(key), 30_000);
     expect(await listed()).toEqual([next.templateId]);
   });
 
@@ -99,6 +99,6 @@ describe("templates of an org", () => {
     expect(await until(key, templateId)).toMatchObject({ state: "failed" });
     await host.steer({});
     // Written to the list a moment later.
-    await vi.waitFor(() => newTemplate(key), 10_000);
+    await vi.waitFor(() => newTemplate(key), 30_000);
   });
 });
