@@ -48,7 +48,7 @@ export class FakePool {
     this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
-      void this.#upgrade(request, socket, head);
+      this.#upgrade(request, socket, head).catch(() => socket.destroy());
     });
   }
 
@@ -127,6 +127,7 @@ export class FakePool {
       return;
     }
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("error", () => client.terminate());
       client.on("message", (data, isBinary) => {
         const text = String(data as Buffer);
         if (text === "headers") client.send(JSON.stringify(request.headers));

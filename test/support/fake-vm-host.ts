@@ -101,7 +101,7 @@ export class FakeVmHost {
     this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
     this.#server.on("upgrade", (request, socket: Duplex, head) => {
       socket.on("error", () => socket.destroy());
-      void this.#upgrade(request, socket, head);
+      this.#upgrade(request, socket, head).catch(() => socket.destroy());
     });
   }
 
