@@ -1,6 +1,6 @@
 import { TemplateList } from "@svc/contract/vm/template.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg } from "../support/worker-gateway.ts";
+import { call, newOrg, unhurried } from "../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../support/worker-snapshots.ts";
 import {
   newBuildHost,
@@ -32,6 +32,7 @@ describe("snapshots of an org", () => {
   });
 
   test("are never more, of however many that are taken at once", async () => {
+    unhurried();
     const { key, id } = await snapshotting({}, { snapshots: 3 });
     const { sandboxId } = await newSandbox(key);
     const takers = [id, sandboxId].map((one) => callerOf(key, one));

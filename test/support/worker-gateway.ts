@@ -3,8 +3,9 @@ import { env, exports } from "cloudflare:workers";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { HeartbeatReply, type PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
@@ -29,6 +30,16 @@ export async function hastily(path: string, sent: Sent = {}): Promise<Response> 
   const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(HASTE_MS) };
   const context = createExecutionContext();
   return app.request(new URL(path, BASE).href, shown(sent), bindings, context);
+}
+
+/**
+ * For a test that asks for many things at once: on a slow computer the last of them waits for all the others, and
+ * would be told that what it waits for fails.
+ */
+export function unhurried(): void {
+  const { objectCallMs, hostAnswerMs } = LIMITS;
+  Object.assign(LIMITS, { objectCallMs: 60_000, hostAnswerMs: 60_000 });
+  onTestFinished(() => void Object.assign(LIMITS, { objectCallMs, hostAnswerMs }));
 }
 
 function shown({ bearer, ...init }: Sent): RequestInit {

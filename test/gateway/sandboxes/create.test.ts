@@ -4,7 +4,14 @@ import { readVmId } from "@svc/contract/tokens.ts";
 import { CreateSandbox } from "@svc/contract/vm/create.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, clearFleet, hastily, json, newOrg } from "../../support/worker-gateway.ts";
+import {
+  call,
+  clearFleet,
+  hastily,
+  json,
+  newOrg,
+  unhurried,
+} from "../../support/worker-gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 
 const create = (key: string, body: object = {}) =>
@@ -159,6 +166,7 @@ describe("a create that fails", () => {
   });
 
   test("exactly as many as the cap pass of many at once", async () => {
+    unhurried();
     const host = await newVmHost();
     const { key } = await newOrg("starter");
     const answers = await Promise.all(Array.from({ length: 12 }, () => create(key)));
