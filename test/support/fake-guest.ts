@@ -76,6 +76,7 @@ export class FakeGuest {
   /** Echoes messages; `headers` and `url` say what the upgrade carried, `close 4404` closes with that code. */
   control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("error", () => client.terminate());
       this.#onNext?.(client);
       this.#onNext = null;
       client.on("message", (data, isBinary) => {
