@@ -7,6 +7,9 @@ import { readAllowance } from "./egress/allowance.ts";
 const MIB = 1024 * 1024;
 const SLOT_SHARE_BYTES = 300 * MIB;
 const MOST_SLOTS = 64;
+/** How long a profile's state may take to come and to be loaded: both together less than the gateway waits for a placement. */
+const PROFILE_FETCH_MS = 2_000;
+const PROFILE_LOAD_MS = 7_000;
 
 // An empty variable is an unset one.
 const unset = (value: unknown): unknown => (value === "" ? undefined : value);
@@ -54,6 +57,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     publicUrl: env.SVC_POOL_URL ?? null,
     logLevel: env.SVC_LOG_LEVEL,
     orphanGraceMs: LIMITS.orphanGraceMs as number,
+    profileMs: { fetch: PROFILE_FETCH_MS, load: PROFILE_LOAD_MS },
   };
 }
 
