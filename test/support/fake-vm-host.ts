@@ -112,7 +112,9 @@ export class FakeVmHost {
     await once(this.#server, "close");
   }
 
-  async listen(): Promise<string> {
+  /** `port`: one that it can come back to. */
+  async listen(port = 0): Promise<string> {
+    this.#port = port;
     await this.comeBack();
     return `http://127.0.0.1:${this.#port}`;
   }

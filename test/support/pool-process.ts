@@ -44,7 +44,10 @@ export class PoolProcess {
   }
 
   async ready(): Promise<void> {
-    await once(this.#child, "message");
+    const child = this.#child;
+    const gone = new AbortController();
+    child.once("exit", () => gone.abort(new Error("the pool ended before it was ready")));
+    await once(child, "message", { signal: gone.signal });
   }
 
   /** Another start of the same host. */
