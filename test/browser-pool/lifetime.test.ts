@@ -198,7 +198,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     const more = async () =>
       Object.entries(await state()).filter(([what, n]) => n > most[what as keyof typeof most]);
     // What is left goes a moment after it was asked for.
-    await expect.poll(more).toEqual([]);
+    await expect.poll(more, { timeout: 90_000 }).toEqual([]);
     await rig.stop();
   });
 
