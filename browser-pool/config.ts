@@ -1,6 +1,7 @@
 import { totalmem } from "node:os";
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { STOP_MS } from "@svc/host-kit/lifetime.ts";
 import * as z from "zod";
 import { readAllowance } from "./egress/allowance.ts";
 
@@ -31,6 +32,7 @@ const Environment = z.object({
   SVC_MAX_FAST: z.preprocess(unset, count.min(1).default(slotsInMemory(totalmem()))),
   SVC_CHROMIUM: z.preprocess(unset, z.string().optional()),
   SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
+  SVC_STOP_MS: z.preprocess(unset, z.coerce.number().int().min(2_000).default(STOP_MS)),
   SVC_POOL_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
   SVC_POOL_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
   SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
@@ -53,6 +55,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     maxSlots: env.SVC_MAX_FAST,
     chromium: env.SVC_CHROMIUM ?? null,
     egressAllow: env.SVC_EGRESS_ALLOW,
+    stopMs: env.SVC_STOP_MS,
     listen: env.SVC_POOL_LISTEN,
     publicUrl: env.SVC_POOL_URL ?? null,
     logLevel: env.SVC_LOG_LEVEL,

@@ -11,5 +11,5 @@ process.umask(0o022);
 const limits = JSON.parse(process.env["TEST_LIMITS"] ?? "{}") as PoolLimits;
 const config = { ...readConfig(process.env), ...limits };
 const service = await PoolService.start(config, createLog("browser-pool", config.logLevel));
-endWith(() => service.stop());
+endWith(() => service.stop(), config.stopMs);
 process.send?.({ type: "ready", url: service.url, table: service.table });

@@ -64,6 +64,8 @@ export class Rig {
         SVC_HOST_TOKEN: HOST_TOKEN,
         SVC_STATE_DIR: folder,
         SVC_WARM_FAST: "1",
+        // However busy the machine is.
+        SVC_STOP_MS: "90000",
         ...(limits && { TEST_LIMITS: JSON.stringify(limits) }),
         ...env,
       },

@@ -23,8 +23,13 @@ export type Role = keyof typeof ROLES;
 /** How long a start, or anything of it, may take on the busiest of computers. */
 export const START_MS = 300_000;
 
-/** Machines and images take minutes: only where a test is about them. */
-const QUIET = { SVC_WARM_FAST: "1", SVC_WARM_VM: "0", SVC_BUILD_IMAGES: "0" };
+/** Machines and images take minutes: only where a test is about them. Hosts may stop as slowly as the computer is. */
+const QUIET = {
+  SVC_WARM_FAST: "1",
+  SVC_WARM_VM: "0",
+  SVC_BUILD_IMAGES: "0",
+  SVC_STOP_MS: "90000",
+};
 
 export function stateDir(): string {
   return mkdtempSync(join(tmpdir(), "svc-start-"));

@@ -30,6 +30,8 @@ export class PoolProcess {
       SVC_HOST_TOKEN: gateway.hostToken,
       SVC_STATE_DIR: stateDir,
       SVC_HOST_ID: hostId,
+      // However busy this computer is.
+      SVC_STOP_MS: "90000",
       SVC_LOG_LEVEL: "warn",
       ...env,
     });
