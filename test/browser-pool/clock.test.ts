@@ -45,7 +45,7 @@ describe.skipIf(await missingBrowser())("a clock that jumps under a pool", () =>
       });
     /** A whole session, and the browser that is warm after it: longer than the pool's checks are apart. */
     const useAnother = async (id: string): Promise<void> => {
-      const ask = { kind: "fast", expiresAt: expiresAt + byMs, acquireMs: 60_000 };
+      const ask = { kind: "fast", expiresAt: expiresAt + byMs, acquireMs: 120_000 };
       expect((await call("PUT", id, ask)).status).toBe(201);
       expect((await call("DELETE", id)).status).toBe(204);
       const since = rig.gateway.beats.length;

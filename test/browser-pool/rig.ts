@@ -117,7 +117,12 @@ export class Rig {
   }
 
   put(id: string, ask: Partial<PlaceSlot> = {}, init?: RequestInit): Promise<Response> {
-    const body = { kind: "fast", expiresAt: Date.now() + 5 * MINUTE, acquireMs: 60_000, ...ask };
+    const body = {
+      kind: "fast",
+      expiresAt: Date.now() + 60 * MINUTE,
+      acquireMs: 2 * MINUTE,
+      ...ask,
+    };
     return this.call("PUT", `/slots/${encodeURIComponent(id)}`, id, body, init);
   }
 

@@ -112,10 +112,8 @@ export class FakeVmHost {
     await once(this.#server, "close");
   }
 
-  /** `port`: one that it can come back to. */
   async listen(port = 0): Promise<string> {
-    this.#port = port;
-    await this.comeBack();
+    await this.comeBack(port);
     return `http://127.0.0.1:${this.#port}`;
   }
 
@@ -133,8 +131,8 @@ export class FakeVmHost {
   }
 
   /** Listens where it did before. */
-  async comeBack(): Promise<void> {
-    this.#server.listen(this.#port, "127.0.0.1");
+  async comeBack(port = this.#port): Promise<void> {
+    this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     this.#port = (this.#server.address() as AddressInfo).port;
   }
