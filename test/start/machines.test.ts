@@ -7,7 +7,7 @@ import { START_MS, Service, stateDir } from "./service.ts";
 
 const isRoot = process.getuid?.() === 0;
 const hindrance = await missingMachine();
-const LONG = 3 * START_MS;
+const LONG = 5 * START_MS;
 
 const lineOf = (service: Service): string =>
   service.lines.find((line) => /^ +(on|off) +sandboxes /.test(line)) ?? "";
@@ -69,7 +69,8 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", { time
       expect(lineOf(service)).toMatch(/^ +on +sandboxes +QEMU \d/);
       const hasMachine = () =>
         service.family().some(({ command }) => command.includes("-incoming defer"));
-      await expect.poll(hasMachine, { timeout: START_MS, interval: 500 }).toBe(true);
+      // Its template may have to be made first.
+      await expect.poll(hasMachine, { timeout: 3 * START_MS, interval: 500 }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);
