@@ -15,7 +15,7 @@ import { plugIn, pullOut } from "./volume-device.ts";
 import { WriteLog } from "./write-log.ts";
 
 const STATUS_PAUSE_MS = 2;
-const LOAD_MS = 20_000;
+const LOAD_MS = 60_000;
 const QUIT_MS = 2_000;
 
 const JOB_PAUSE_MS = 10;
