@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Extent } from "../../vm-host/driver.ts";
 import { LiveImage, type Writer } from "../../vm-host/volumes/live.ts";
-import { Packer, readStill } from "../../vm-host/volumes/reading.ts";
+import { Packer, numbersOf, readStill } from "../../vm-host/volumes/reading.ts";
 import { BlankMachine, MIB } from "./blank-machine.ts";
 import { missingMachine } from "./needs.ts";
 
@@ -187,6 +187,25 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
       expect((await scan()).chunks).toEqual(await truth());
     }
     expect(tries).toBeGreaterThan(10);
+  });
+
+  test("has every write in an answer, whenever it comes while QEMU is asked", async () => {
+    expect(await machine.written()).toBe(null);
+    let count = 0;
+    machine.command = async (run) => {
+      await machine.write((count += 1), 1);
+      const answer = await run();
+      await machine.write((count += 1), 1);
+      return answer;
+    };
+    const during = (await machine.written()) ?? [];
+    machine.command = (run) => run();
+    const after = (await machine.written()) ?? [];
+    const numbers = new Set(numbersOf([...during, ...after], Infinity));
+    const all = Array.from({ length: count }, (_, at) => at + 1);
+    expect(count).toBeGreaterThan(8);
+    expect([...numbers].toSorted((left, right) => left - right)).toEqual(all);
+    expect(await machine.written()).toEqual([]);
   });
 
   test("is read anew when its machine is another one", async () => {
