@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -214,6 +214,11 @@ describe.skipIf(await missingMachine())("a volume that is written", { timeout: L
     await machine.kill();
     await machine.forge(20, 99);
     machine = await BlankMachine.start(machine.folder);
+    // Also when the first look at it fails.
+    const away = `${machine.image}.away`;
+    steps.written = () => rename(machine.image, away);
+    await expect(scan()).rejects.toThrow(/qemu-img/);
+    await rename(away, machine.image);
     expect((await scan()).chunks).toEqual(await truth());
   });
 
