@@ -1,15 +1,16 @@
-const STOP_MS = 8_000;
+/** Less than what supervisors give a process to stop. */
+export const STOP_MS = 8_000;
 
 /**
  * Ends the process once when the supervisor goes (its IPC channel closes) or a signal asks for it.
- * A second signal, or a stop that hangs, ends it at once: the browsers die with it.
+ * A second signal, or a stop that takes longer than `limitMs`, ends it at once: the browsers die with it.
  */
-export function endWith(stop: (why: string) => Promise<void>): void {
+export function endWith(stop: (why: string) => Promise<void>, limitMs = STOP_MS): void {
   let isStopping = false;
   const end = (why: string): void => {
     if (isStopping) process.exit(1);
     isStopping = true;
-    setTimeout(() => process.exit(1), STOP_MS).unref();
+    setTimeout(() => process.exit(1), limitMs).unref();
     void stop(why).then(
       () => process.exit(0),
       () => process.exit(1),

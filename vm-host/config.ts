@@ -2,6 +2,7 @@ import { availableParallelism, homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
+import { STOP_MS } from "@svc/host-kit/lifetime.ts";
 import * as z from "zod";
 
 const MIB = 1024 * 1024;
@@ -38,6 +39,7 @@ const Environment = z.object({
   SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
   SVC_VM_SAVE: z.preprocess(unset, z.enum(["delta", "stream"]).optional()),
   SVC_VOLUME_SYNC_MS: z.preprocess(unset, count.min(100).default(60_000)),
+  SVC_STOP_MS: z.preprocess(unset, count.min(2_000).default(STOP_MS)),
   SVC_VM_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
   SVC_VM_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
   SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
@@ -89,6 +91,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     egressAllow: env.SVC_EGRESS_ALLOW,
     saveMode: env.SVC_VM_SAVE ?? null,
     volumeSyncMs: env.SVC_VOLUME_SYNC_MS,
+    /** Its machines are paused meanwhile, as many as that allows. */
+    stopMs: env.SVC_STOP_MS,
     listen: env.SVC_VM_LISTEN,
     publicUrl: env.SVC_VM_URL ?? null,
     logLevel: env.SVC_LOG_LEVEL,

@@ -18,7 +18,7 @@ const service = await VmService.start(config, log);
 endWith(async (why) => {
   log.info({ why }, "the host stops");
   await service.stop();
-});
+}, config.stopMs);
 // The supervisor may have gone meanwhile: then this process is on its way out.
 if (process.connected) process.send?.({ type: "ready", url: service.url, table: service.table });
 log.info({ url: service.url }, "the host is up");

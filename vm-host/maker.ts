@@ -5,8 +5,8 @@ import { Guest } from "./guest/guest.ts";
 import { newSelf } from "./guest/identity.ts";
 import type { Templates } from "./templates.ts";
 
-/** How long a new machine's agent may take to answer. A busy host boots slowly under emulation. */
-export const ANSWER_MS = { boot: 90_000, clone: 20_000, warm: 20_000, fork: 20_000 } as const;
+/** How long a new machine's agent may take to answer. A busy host emulates slowly: this ends only what never comes up. */
+export const ANSWER_MS = { boot: 180_000, clone: 60_000, warm: 60_000, fork: 60_000 } as const;
 // The caches of the boot only make the template larger; those of the first commands are worth keeping.
 const FIRST_COMMANDS = [
   { cmd: "sh", args: ["-c", "sync; echo 3 > /proc/sys/vm/drop_caches"] },
@@ -49,7 +49,7 @@ export class Maker {
     const clone = template && (await this.#clone(template));
     if (clone) return clone;
     const made = await this.#boot(spec);
-    // The boot comes first: both at once would take twice as long.
+    // The boot goes on when it is handed on; its build waits until it is over, and until no other one is under way.
     this.prepare(spec);
     return made;
   }
@@ -60,7 +60,7 @@ export class Maker {
     return template && this.#clone(template);
   }
 
-  /** Builds the template of a machine like this in the background, unless it is there. */
+  /** Builds the template of a machine like this in the background, once the host boots nothing, unless it is there. */
   prepare(spec: MachineSpec): void {
     void (async () => {
       if ((await this.#templates.find(spec)) ?? (await this.#templates.build(spec)))
@@ -70,7 +70,9 @@ export class Maker {
 
   async #boot(spec: MachineSpec): Promise<Made> {
     const machine = await this.#driver.boot(spec);
-    return { machine, guest: new Guest(machine), how: "boot" };
+    const guest = new Guest(machine);
+    this.#templates.boots.add(Promise.race([guest.identified, machine.exited]));
+    return { machine, guest, how: "boot" };
   }
 
   async #clone(template: Template): Promise<Made | null> {

@@ -30,8 +30,8 @@ import type { Vms } from "./vms.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const DISK_CHECK_MS = 5_000;
-/** Of the time that a host has to stop. */
-const PAUSE_ALL_MS = 6_500;
+/** What of the time to stop is left for all that comes after the pauses. */
+const AFTER_PAUSES_MS = 1_500;
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -152,7 +152,7 @@ export class VmService {
     this.#keeper.close();
     this.#sweep.close();
     this.vms.isDraining = true;
-    await this.#acts.states.pauseAll(PAUSE_ALL_MS);
+    await this.#acts.states.pauseAll(this.#config.stopMs - AFTER_PAUSES_MS);
     this.#foundation.volumes.close();
     await this.#records?.close();
     await this.#driver?.close();

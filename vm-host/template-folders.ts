@@ -1,4 +1,5 @@
-import { readdir, stat } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { readFile, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** The file that says what a template is made of; it is written last. */
@@ -18,14 +19,36 @@ export function isAbandoned(name: string): boolean {
   }
 }
 
-/** What a template takes on the disk, and when it was used last. */
+/** What a template takes on the disk, and when it was used last. Another host may be about to drop it. */
 export async function sizeOf(folder: string, name: string) {
   const files = await readdir(join(folder, name)).catch(() => []);
-  const stats = await Promise.all(files.map((file) => stat(join(folder, name, file))));
-  const bytes = stats.reduce((sum, { blocks }) => sum + blocks * BLOCK_BYTES, 0);
+  const blocks = await Promise.all(
+    files.map((file) =>
+      stat(join(folder, name, file)).then(
+        (found) => found.blocks,
+        () => 0,
+      ),
+    ),
+  );
+  const bytes = blocks.reduce((sum, count) => sum + count * BLOCK_BYTES, 0);
   const usedAt = await stat(join(folder, name, NOTE)).then(
     ({ mtimeMs }) => mtimeMs,
     () => 0,
   );
   return { name, bytes, usedAt };
+}
+
+/** SHA-256 of a small file. */
+export async function digest(file: string): Promise<string> {
+  return createHash("sha256")
+    .update(await readFile(file))
+    .digest("hex");
+}
+
+/** What tells that a file is the one that it was, without reading it. */
+export async function fingerprint(
+  file: string,
+): Promise<{ inode: string; size: string; changedNs: string }> {
+  const { ino, size, ctimeNs } = await stat(file, { bigint: true });
+  return { inode: String(ino), size: String(size), changedNs: String(ctimeNs) };
 }

@@ -1,28 +1,20 @@
-import { createHash } from "node:crypto";
-import {
-  mkdir,
-  open,
-  readFile,
-  readdir,
-  rename,
-  rm,
-  stat,
-  utimes,
-  writeFile,
-} from "node:fs/promises";
+import { mkdir, open, readFile, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "./driver.ts";
 import { Holds } from "./snapshots/holds.ts";
+import { Boots } from "./boots.ts";
 import { takeBuildLock } from "./images/lock.ts";
 import { hashOf } from "./images/recipe.ts";
 import { FILES } from "./qemu/command.ts";
-import { NOTE, isAbandoned, sizeOf } from "./template-folders.ts";
+import { NOTE, digest, fingerprint, isAbandoned, sizeOf } from "./template-folders.ts";
 
 /** Counts up when the same inputs make another template. */
 const FORMAT = 4;
 const LOCK_POLL_MS = 200;
+/** So long a build waits for boots at most: a host that is never quiet needs its templates all the more. */
+const QUIET_MS = 180_000;
 
 /** What must be as it was when the template was made. */
 const Note = z.object({
@@ -65,6 +57,8 @@ export interface TemplatesOptions {
 export class Templates {
   /** Who needs a template that must not be dropped. */
   readonly holds: Holds;
+  /** What goes before builds. */
+  readonly boots = new Boots();
   readonly #options: TemplatesOptions;
   readonly #building = new Map<string, Promise<Template | null>>();
   #queue: Promise<unknown> = Promise.resolve();
@@ -95,7 +89,8 @@ export class Templates {
     const fault = await faultOf(note, key, spec, folder);
     if (fault === null) {
       const now = new Date();
-      await utimes(join(folder, NOTE), now, now);
+      // Another host of this folder may drop it just now.
+      await utimes(join(folder, NOTE), now, now).catch(() => null);
       return templateOf(note, folder, spec);
     }
     this.#options.log.warn({ template: key, fault }, "a template is not as it was made");
@@ -113,12 +108,12 @@ export class Templates {
     return null;
   }
 
-  /** Makes the template of a machine like this, one at a time. Null when it failed; the log tells why. */
+  /** Makes the template of a machine like this, one at a time and after boots. Null when it failed; the log tells why. */
   build(spec: MachineSpec): Promise<Template | null> {
     const key = this.#keyOf(spec);
     const known = this.#building.get(key);
     if (known) return known;
-    const building = this.#queue.then(() => this.#once(spec, key));
+    const building = this.#queue.then(() => this.#once(spec, key)).catch(this.#failed);
     this.#queue = building;
     this.#building.set(key, building);
     void building.finally(() => this.#building.delete(key));
@@ -158,6 +153,7 @@ export class Templates {
 
   /** Other hosts of this machine use the same folder: what one makes the others find. */
   async #once(spec: MachineSpec, key: string): Promise<Template | null> {
+    await this.boots.quiet(QUIET_MS);
     using _lock = await this.lock(key);
     return (await this.find(spec)) ?? (await this.#make(spec, key));
   }
@@ -175,11 +171,15 @@ export class Templates {
       log.info({ template: key, ms: Date.now() - startedAt }, "a template was made");
       return template;
     } catch (error) {
-      log.error({ reason: messageOf(error) }, "a template could not be made");
       await rm(work, { recursive: true, force: true });
-      return null;
+      return this.#failed(error);
     }
   }
+
+  readonly #failed = (error: unknown): null => {
+    this.#options.log.error({ reason: messageOf(error) }, "a template could not be made");
+    return null;
+  };
 
   /** Puts a whole one in its place, and makes room for it. */
   async #finish(made: Omit<Template, "digest">): Promise<Template> {
@@ -282,15 +282,4 @@ async function faultOf(
   } catch {
     return "a file of it is missing";
   }
-}
-
-async function digest(file: string): Promise<string> {
-  return createHash("sha256")
-    .update(await readFile(file))
-    .digest("hex");
-}
-
-async function fingerprint(file: string): Promise<Note["memory"]> {
-  const { ino, size, ctimeNs } = await stat(file, { bigint: true });
-  return { inode: String(ino), size: String(size), changedNs: String(ctimeNs) };
 }

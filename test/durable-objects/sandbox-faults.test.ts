@@ -113,11 +113,15 @@ describe("a create whose object dies", () => {
     const { key } = await newOrg("free", { vms: 1 });
     const creating = call("/sandboxes", { method: "POST", bearer: key });
     const id = await startingOf(key);
+    // Written once the host is at work on it.
+    const sandbox = await vi.waitFor(async () => {
+      const kept = await stored(id);
+      if (kept?.state.status !== "starting") throw new Error("not yet");
+      return { ...kept, state: kept.state };
+    }, 30_000);
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await creating).status).toBe(503);
-    const sandbox = await stored(id);
-    if (sandbox?.state.status !== "starting") throw new Error("not starting");
     const state = { ...sandbox.state, giveUpAt: Date.now() - 1 };
     await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
       storage.kv.put("sandbox", { ...sandbox, state }),

@@ -46,10 +46,14 @@ describe.skipIf(await missingMachine())("a real machine rests", { timeout: LONG 
 
   test.each([
     ["when it is asked to", {}],
-    ["when its window is over", { timeoutMs: 15_000, lifecycle: { onTimeout: "pause" } }],
+    // Should this computer stand still for longer than that before a command, the command wakes it.
+    [
+      "when its window is over",
+      { timeoutMs: 15_000, lifecycle: { onTimeout: "pause", autoResume: true } },
+    ],
     [
       "when it was parked long enough",
-      { lifecycle: { parkAfterMs: 1, hibernateAfterParkedMs: 1 } },
+      { lifecycle: { parkAfterMs: 1, hibernateAfterParkedMs: 1, autoResume: true } },
     ],
   ])(
     "%s, again and again: memory, disk and what was never written out are there",

@@ -9,8 +9,8 @@ import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
-const PATIENCE = { timeout: 120_000, interval: 500 };
-const LONG = 240_000;
+const PATIENCE = { timeout: 300_000, interval: 500 };
+const LONG = 900_000;
 
 describe.skipIf(await missingMachine())("a sandbox", { timeout: LONG }, () => {
   let host: VmHostProcess;

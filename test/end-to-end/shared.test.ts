@@ -14,7 +14,7 @@ import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 300_000, interval: 500 };
-const LONG = 400_000;
+const LONG = 900_000;
 const MIB = 1024 * 1024;
 
 describe.skipIf(await missingMachine())("a shared sandbox", { timeout: LONG }, () => {

@@ -8,8 +8,8 @@ import type { VmHostProcess } from "../support/vm-host-process.ts";
 import { missingMachine } from "../vm-host/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
-const PATIENCE = { timeout: 240_000, interval: 500 };
-const LONG = 400_000;
+const PATIENCE = { timeout: 400_000, interval: 500 };
+const LONG = 900_000;
 
 describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, () => {
   let host: VmHostProcess;
@@ -100,7 +100,8 @@ describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, 
     const { templateId } = await begin({
       steps: [
         { type: "run", cmd: "echo first" },
-        { type: "run", cmd: "echo second; sleep 20; echo done" },
+        // Long enough that the kill finds it there.
+        { type: "run", cmd: "echo second; sleep 60; echo done" },
       ],
     });
     const page = async (): Promise<string> => (await call(`/templates/${templateId}/logs`)).text();

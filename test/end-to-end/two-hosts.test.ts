@@ -88,7 +88,8 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
     await sh(paused, "echo later > /dev/shm/note; echo later > /root/note");
     const later = await sh(paused, LEFT);
 
-    const lifecycle = { parkAfterMs: 2000, hibernateAfterParkedMs: 2000 };
+    // Not before it was told what to remember.
+    const lifecycle = { parkAfterMs: 10_000, hibernateAfterParkedMs: 5000, autoResume: true };
     const asleep = await create({ memMb: 512, lifecycle });
     await sh(asleep, "echo asleep > /dev/shm/note");
     expect(await (await call(`/sandboxes/${paused}/pause`, "POST")).json()).toMatchObject({

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { descendants } from "../support/process-tree.ts";
-import { AgentRig, Output, identity } from "./rig.ts";
+import { AgentRig, Output, identity, ownSleep } from "./rig.ts";
 
 let rig: AgentRig;
 beforeEach(async () => void (rig = await AgentRig.start({ hasIdentity: false })));
@@ -124,7 +124,8 @@ describe("a new life of the machine", () => {
 
   test("an agent that is killed and started again serves on with the same identity, without its commands", async () => {
     await rig.identify();
-    await rig.control.host.ask("commands.start", { cmd: "sleep", args: ["86422"] });
+    const seconds = ownSleep();
+    await rig.control.host.ask("commands.start", { cmd: "sleep", args: [seconds] });
     await rig.kill();
     await rig.boot();
     await rig.connect(WORD);
@@ -133,7 +134,7 @@ describe("a new life of the machine", () => {
     const left = async () =>
       rig.control.host.ask("commands.run", {
         cmd: "bash",
-        args: ["-c", "pgrep -f '[s]leep 86422' | wc -l"],
+        args: ["-c", `pgrep -f '[s]leep ${seconds}' | wc -l`],
       });
     await expect.poll(left).toMatchObject({ stdout: "0\n" });
   });

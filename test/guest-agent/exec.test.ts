@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descendants } from "../support/process-tree.ts";
-import { AgentRig, Output, missingCgroups } from "./rig.ts";
+import { AgentRig, Output, missingCgroups, ownSleep } from "./rig.ts";
 
 let rig: AgentRig;
 beforeAll(async () => void (rig = await AgentRig.start()));
@@ -21,9 +21,8 @@ async function exec(cmd: string, args: string[], timeoutMs?: number) {
 }
 
 /** Resolves when no process below the agent has this text in its command line. */
-async function gone(text: string): Promise<void> {
-  while ((await descendants(rig.pid, text)).length > 0) await new Promise(setImmediate);
-}
+const gone = (text: string): Promise<void> =>
+  expect.poll(() => descendants(rig.pid, text)).toEqual([]);
 
 describe("the end of a command", () => {
   test("its exit code is passed on and is no error", async () => {
@@ -206,12 +205,13 @@ describe("what a command leaves", () => {
     const mark = join(rig.home, "background");
     const fifo = join(rig.home, "go");
     await run(`mkfifo ${fifo}`);
-    const child = `(read < ${fifo}; echo loud; echo > ${mark}; exec sleep 86402) &`;
+    const sleep = `sleep ${ownSleep()}`;
+    const child = `(read < ${fifo}; echo loud; echo > ${mark}; exec ${sleep}) &`;
     expect(await run(`${child} echo first`)).toMatchObject({ exitCode: 0, stdout: "first\n" });
     await run(`echo go > ${fifo}; until test -e ${mark}; do :; done`);
-    await expect.poll(() => descendants(rig.pid, "sleep 86402")).toHaveLength(1);
-    await run("pkill -f '[s]leep 86402'");
-    await gone("sleep 86402");
+    await expect.poll(() => descendants(rig.pid, sleep)).toHaveLength(1);
+    await run(`pkill -f '[s]${sleep.slice(1)}'`);
+    await gone(sleep);
   });
 
   test("1,000 short commands leave no zombie and no cgroup", async () => {

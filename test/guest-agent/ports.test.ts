@@ -30,6 +30,7 @@ test.each(["127.0.0.1", "::1"])(
   "a port on %s is reached, both ways, to both ends",
   async (host) => {
     const echo = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on("error", () => socket.destroy());
       socket.write("hello ");
       socket.pipe(socket);
     });

@@ -8,9 +8,8 @@ afterAll(() => rig.close());
 
 const bash = (script: string) => ({ cmd: "bash", args: ["-c", script] });
 
-async function gone(text: string): Promise<void> {
-  while ((await descendants(rig.pid, text)).length > 0) await new Promise(setImmediate);
-}
+const gone = (text: string): Promise<void> =>
+  expect.poll(() => descendants(rig.pid, text)).toEqual([]);
 
 /** Collects until `bytes` have come, then hangs like a client whose socket is stuck. */
 class Until {
@@ -148,7 +147,7 @@ describe("processes with a name", () => {
   test("the last MiB is kept for who comes late, and the gap before it is told", async () => {
     const { client } = rig.bulk.customer();
     const { id } = await client.ask("commands.start", bash("head -c 5000000 /dev/zero; echo end"));
-    while (!(await ended(id))) await new Promise(setImmediate);
+    await expect.poll(() => ended(id)).toBe(true);
     const output = new Output();
     const call = client.call("commands.attach", { id }, { onBytes: output.onBytes });
     expect(await call.result).toEqual({ exitCode: 0 });

@@ -111,7 +111,7 @@ test("close ends everything in it, and the id is gone", async () => {
   await screen.shows("up");
   expect(await client.ask("pty.close", { id })).toEqual({ ok: true });
   expect(await result).toEqual({ exitCode: 137 });
-  while ((await descendants(rig.pid, "sleep 86431")).length > 0) await new Promise(setImmediate);
+  await expect.poll(() => descendants(rig.pid, "sleep 86431")).toEqual([]);
   const again = client.ask("pty.close", { id });
   await expect(again).rejects.toMatchObject({ data: { code: "NotFound" } });
 });

@@ -19,6 +19,14 @@ const UNIFIED = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].find((path) =>
 );
 const SET_CLOCK = "syscall($nr{clock_settime}, 0, $when) == 0";
 
+let slept = 0;
+
+/** Seconds to sleep, much longer than any test: as an argument it is nobody else's on this computer. */
+export function ownSleep(): string {
+  slept += 1;
+  return `864${String(slept).padStart(2, "0")}.${process.pid}`;
+}
+
 /** Why this machine cannot group commands, or nothing. */
 export const missingCgroups = process.getuid?.() === 0 && UNIFIED ? undefined : "no cgroup 2";
 
@@ -140,7 +148,11 @@ export class AgentRig {
     const word = Buffer.from(who.nextSyncWord, "hex");
     this.control.link.useWord(word);
     if (this.#bulk) this.#bulk.link.useWord(word);
-    else this.#bulk = await HostPort.connect(join(this.folder, "bulk.sock"), word);
+    else {
+      this.#bulk = await HostPort.connect(join(this.folder, "bulk.sock"), word);
+      // The agent has read this word before it is given the next one, however slow it is.
+      await this.#bulk.host.ask("rpc.ping", {});
+    }
     return done;
   }
 
@@ -237,7 +249,7 @@ async function removeGroups(cgroup: string): Promise<void> {
   const text = (await kill.stdout.toArray()).join("");
   for (const folder of text.split("\n").filter(Boolean)) {
     // Its processes are dead or dying: the kernel lets go of the folder when they are reaped.
-    for (let tries = 0; tries < 200 && existsSync(folder); tries += 1) {
+    for (let tries = 0; tries < 3_000 && existsSync(folder); tries += 1) {
       try {
         rmdirSync(folder);
       } catch {

@@ -113,8 +113,8 @@ export class FakeVmHost {
     await once(this.#server, "close");
   }
 
-  async listen(): Promise<string> {
-    await this.comeBack();
+  async listen(port = 0): Promise<string> {
+    await this.comeBack(port);
     return `http://127.0.0.1:${this.#port}`;
   }
 
@@ -132,8 +132,8 @@ export class FakeVmHost {
   }
 
   /** Listens where it did before. */
-  async comeBack(): Promise<void> {
-    this.#server.listen(this.#port, "127.0.0.1");
+  async comeBack(port = this.#port): Promise<void> {
+    this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     this.#port = (this.#server.address() as AddressInfo).port;
   }

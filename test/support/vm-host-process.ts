@@ -38,6 +38,8 @@ export class VmHostProcess {
       SVC_HOST_ID: hostId,
       SVC_BUILD_IMAGES: "0",
       SVC_WARM_VM: "1",
+      // However busy this computer is.
+      SVC_STOP_MS: "90000",
       SVC_LOG_LEVEL: "warn",
       ...env,
     });
@@ -46,7 +48,12 @@ export class VmHostProcess {
   }
 
   async ready(): Promise<void> {
-    await once(this.#child, "message");
+    const child = this.#child;
+    const ended = once(child, "exit").then(([code]) => {
+      throw new Error(`the VM host ended with ${code} while it started`);
+    });
+    ended.catch(() => null);
+    await Promise.race([once(child, "message"), ended]);
   }
 
   /** Pids of its machines. */

@@ -6,6 +6,10 @@ import { cacheDirOf } from "../../vm-host/config.ts";
 import { below } from "../browser-pool/processes.ts";
 import { type Rig, pathOf } from "./rig.ts";
 
+const RUNS_MS = 120_000;
+/** The memory of a template that is being made. */
+const DRAFT = /\/templates\/[^/ ]+\.tmp\//;
+
 export const post = (rig: Rig, id: string, act: string, body: object = {}): Promise<Response> =>
   rig.call("POST", `${pathOf(id)}/${act}`, id, body);
 
@@ -35,18 +39,19 @@ export function fork(rig: Rig, id: string, snapshotId: string) {
   return rig.place(id, { source: { type: "snapshot", id: snapshotId, recordPath: "" } });
 }
 
-/** How many machines a host runs. */
-export const machinesOf = (rig: Rig): number => pidsOf(rig).length;
-
 /** Waits until a host runs so many: the process of one that was ended goes a moment later. */
 export const runs = (rig: Rig, count: number): Promise<void> =>
-  expect.poll(() => machinesOf(rig)).toBe(count);
+  expect.poll(() => pidsOf(rig).length, { timeout: RUNS_MS }).toBe(count);
 
-/** The processes of a host's machines. */
+/** The processes of a host's machines, without those that become templates meanwhile. */
 export const pidsOf = (rig: Rig): number[] =>
-  below(rig.child.pid ?? 0)
-    .filter(({ command }) => command.includes("qemu-system"))
+  qemusOf(rig)
+    .filter(({ command }) => !DRAFT.test(command))
     .map(({ pid }) => pid);
+
+/** All processes that a host has started machines with. */
+export const qemusOf = (rig: Rig) =>
+  below(rig.child.pid ?? 0).filter(({ command }) => command.includes("qemu-system"));
 
 /** The folder of the records of one state folder. */
 export function recordsOf(stateDir: string): string {

@@ -1,11 +1,12 @@
 import { VmCheckpointed } from "@svc/contract/host-protocol/vm-states.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bodyOf, drafted, machinesOf, pause, pidsOf, post, resume } from "./acts.ts";
+import { killIfThere } from "../browser-pool/processes.ts";
+import { bodyOf, drafted, pause, pidsOf, post, resume, runs } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 import { given, newVolume } from "./volume-store.ts";
 
-const MACHINE_MS = 300_000;
+const MACHINE_MS = 500_000;
 const SHARE = { isolation: "shared", memMb: 256 } as const;
 
 describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHINE_MS }, () => {
@@ -21,15 +22,17 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
   const checkpoint = async (id: string): Promise<VmCheckpointed> =>
     VmCheckpointed.parse(await bodyOf(await post(rig, id, "checkpoint"), 200));
 
-  /** Ends every machine there is, as nobody asked for. */
-  function killAll(): void {
-    for (const pid of pidsOf(rig)) process.kill(pid, "SIGKILL");
+  /** Ends every machine there is, as nobody asked for. What heartbeats say of that begins with this one. */
+  function killAll(): number {
+    for (const pid of pidsOf(rig)) killIfThere(pid);
+    return rig.gateway.beats.length;
   }
 
   const hasEnded = (id: string): boolean =>
     rig.gateway.beats.some(({ vms }) => vms.some((vm) => vm.id === id && vm.ended !== undefined));
 
-  const isPaused = (id: string) => rig.gateway.report(id, ({ state }) => state === "paused");
+  const isPaused = (id: string, since: number) =>
+    rig.gateway.report(id, ({ state }) => state === "paused", since);
 
   const write = (id: string, word: string) =>
     rig.sh(id, `echo ${word} > /dev/shm/f; echo ${word} > /root/f; sync`);
@@ -43,8 +46,8 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
     await write("saved", "lost");
     await rig.sh("saved", "echo after >> /data/f; sync");
     for (let round = 0; round < 2; round += 1) {
-      killAll();
-      expect(await isPaused("saved")).toMatchObject({ recordId });
+      const since = killAll();
+      expect(await isPaused("saved", since)).toMatchObject({ recordId });
       expect(hasEnded("saved")).toBe(false);
       expect((await rig.call("GET", "/vms/saved/metrics", "saved")).status).toBe(404);
       // It rests like any other: nobody else gets what it has.
@@ -84,9 +87,9 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
       const isUnderWay = drafted(rig.stateDir);
       const acting = post(rig, "busy", act);
       await isUnderWay;
-      killAll();
+      const since = killAll();
       const isSaved = (await acting).status === 200;
-      await isPaused("busy");
+      await isPaused("busy", since);
       await resume(rig, "busy");
       expect(await rig.sh("busy", "cat /dev/shm/f")).toBe(isSaved ? "second" : "first");
       await rig.delete("busy");
@@ -101,7 +104,7 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
     expect((await rig.delete("unwanted")).status).toBe(204);
     await rig.gateway.beat(({ vms }) => !vms.some(({ id }) => id === "unwanted"));
     expect((await post(rig, "unwanted", "resume")).status).toBe(404);
-    expect(machinesOf(rig)).toBe(0);
+    await runs(rig, 0);
   });
 
   test("with shares in it leaves those that rested or have a checkpoint", async () => {
@@ -110,13 +113,13 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
     await checkpoint("saved");
     await pause(rig, "rests");
     await rig.sh("saved", "echo lost > /root/f; sync");
-    killAll();
+    const since = killAll();
     await rig.gateway.report("lost", ({ ended }) => ended === "machine_died");
     for (const id of ["saved", "rests"]) {
-      await isPaused(id);
+      await isPaused(id, since);
       await resume(rig, id);
       expect(await rig.sh(id, "cat /root/f")).toBe(id);
     }
-    expect(machinesOf(rig)).toBe(1);
+    await runs(rig, 1);
   });
 });

@@ -13,11 +13,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { killIfThere } from "../browser-pool/processes.ts";
-import { pidsOf } from "./acts.ts";
+import { pidsOf, qemusOf } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
 
-const MACHINE_MS = 240_000;
+const MACHINE_MS = 400_000;
+const PATIENCE_MS = 200_000;
 const isRoot = process.getuid?.() === 0;
 
 /** Folders of the cgroups of ours that a process is in. */
@@ -36,7 +37,7 @@ const disksIn = (cache: string): string[] =>
   );
 
 async function kill(rig: Rig): Promise<void> {
-  const pids = pidsOf(rig);
+  const pids = qemusOf(rig).map(({ pid }) => pid);
   await rig.end("SIGKILL");
   await rig.gateway.stop();
   const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}/exe`));
@@ -54,8 +55,8 @@ test("without an image a create answers at once, and says what to do", async () 
   const rig = await Rig.start({ env: { SVC_CACHE_DIR: cache } });
   const startedAt = Date.now();
   const response = await rig.put("early");
-  // The image would take minutes.
-  expect(Date.now() - startedAt).toBeLessThan(10_000);
+  // Nobody makes that image here: to wait for it would have no end.
+  expect(Date.now() - startedAt).toBeLessThan(60_000);
   expect(response.status).toBe(503);
   const refused = { code: "NoCapacity", hint: expect.stringMatching(/image|qemu/i) };
   expect(await response.json()).toMatchObject(refused);
@@ -132,7 +133,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await rig.place("agent");
     await rig.exec("agent", "pkill", ["-9", "-f", "agent.mjs"]).catch(() => null);
     await expect
-      .poll(() => rig.sh("agent", "echo back").catch(() => ""), { timeout: 60_000 })
+      .poll(() => rig.sh("agent", "echo back").catch(() => ""), { timeout: PATIENCE_MS })
       .toBe("back");
     await rig.delete("agent");
   });
@@ -153,14 +154,14 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await rig.place("bomb");
     await rig.exec("bomb", "bash", ["-c", ":(){ :|:& };:"], { timeoutMs: 4_000 }).catch(() => null);
     await expect
-      .poll(() => rig.sh("bomb", "echo alive").catch(() => ""), { timeout: 60_000 })
+      .poll(() => rig.sh("bomb", "echo alive").catch(() => ""), { timeout: PATIENCE_MS })
       .toBe("alive");
     await rig.delete("bomb");
   });
 
   test("a program that takes all memory is ended, and the next command works", async () => {
     const code = "b = bytearray(4 << 30)\nfor i in range(0, len(b), 4096): b[i] = 1";
-    const result = await rig.exec("keeper", "python3", ["-c", code], { timeoutMs: 60_000 });
+    const result = await rig.exec("keeper", "python3", ["-c", code], { timeoutMs: PATIENCE_MS });
     expect(result.exitCode).not.toBe(0);
     expect(await rig.sh("keeper", "echo alive")).toBe("alive");
   });
@@ -184,7 +185,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const folder = mkdtempSync(join(tmpdir(), "full-"));
     const cache = cacheDirOf(process.env);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=96m", "tmpfs", folder]);
-    for (const part of ["images", "templates", "layers"])
+    for (const part of ["images", "templates", "layers", "accelerator.json"])
       symlinkSync(join(cache, part), join(folder, part));
     chmodSync(folder, 0o755);
     const tight = await Rig.start({ env: { SVC_CACHE_DIR: folder } });
@@ -195,7 +196,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
         "writer",
         "dd",
         ["if=/dev/urandom", "of=/root/x", "bs=1M", "count=160", "conv=fsync"],
-        { timeoutMs: 60_000 },
+        { timeoutMs: PATIENCE_MS },
       );
       expect(exitCode).not.toBe(0);
       expect((await tight.delete("writer")).status).toBe(204);
@@ -239,7 +240,7 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const cache = mkdtempSync(join(tmpdir(), "killed-"));
     const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
     chmodSync(cache, 0o711);
-    for (const part of ["images", "layers"])
+    for (const part of ["images", "layers", "accelerator.json"])
       symlinkSync(join(cacheDirOf(process.env), part), join(cache, part));
     const templates = join(cache, "templates");
     const drafts = () => readdirSync(templates).filter((name) => name.endsWith(".tmp"));
@@ -247,13 +248,13 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     const booting = await Rig.start({ stateDir, env });
     await booting.able();
     void booting.put("booting").catch(() => null);
-    await expect.poll(() => pidsOf(booting).length).toBe(1);
+    await expect.poll(() => pidsOf(booting).length).toBeGreaterThan(0);
     await kill(booting);
     const freezing = await Rig.start({ stateDir, env });
     await freezing.able();
     await expect.poll(() => [runsIn(cache).length, disksIn(cache)]).toEqual([1, []]);
     await freezing.place("first");
-    await expect.poll(drafts, { timeout: 120_000 }).toHaveLength(1);
+    await expect.poll(drafts, { timeout: PATIENCE_MS }).toHaveLength(1);
     await kill(freezing);
     expect(drafts()).toHaveLength(1);
     const last = await Rig.start({ stateDir, env });

@@ -16,7 +16,7 @@ import { pause, resume } from "./acts.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
-const MACHINE_MS = 300_000;
+const MACHINE_MS = 500_000;
 const MIB = 1024 * 1024;
 const isRoot = process.getuid?.() === 0;
 
@@ -51,7 +51,7 @@ describe.skipIf(!isRoot || (await missingMachine()))(
     }, MACHINE_MS);
     afterAll(async () => {
       await rig?.stop();
-      execFileSync("umount", [folder]);
+      execFileSync("umount", ["--lazy", folder]);
       rmSync(folder, { recursive: true });
     });
 

@@ -45,7 +45,7 @@ export class Gateway {
     return this.beats.at(-1);
   }
 
-  /** The first heartbeat, from `since` on, that satisfies. */
+  /** The first heartbeat, from `since` on, that satisfies. The last one may still say what was before. */
   beat(
     satisfies: (beat: VmHeartbeat) => boolean,
     since = this.beats.length - 1,
@@ -66,10 +66,14 @@ export class Gateway {
     });
   }
 
-  /** The first report of a machine that is as wanted. */
-  async report(id: string, satisfies: (report: VmReport) => boolean): Promise<VmReport> {
+  /** The first report of a machine, from the heartbeat `since` on, that is as wanted. */
+  async report(
+    id: string,
+    satisfies: (report: VmReport) => boolean,
+    since?: number,
+  ): Promise<VmReport> {
     const find = (beat: VmHeartbeat) => beat.vms.find((vm) => vm.id === id && satisfies(vm));
-    const found = find(await this.beat((beat) => find(beat) !== undefined));
+    const found = find(await this.beat((beat) => find(beat) !== undefined, since));
     if (!found) throw new Error("no report");
     return found;
   }

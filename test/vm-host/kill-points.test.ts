@@ -11,10 +11,10 @@ import { missingMachine } from "./needs.ts";
 import { Objects } from "./objects.ts";
 import { Rig } from "./rig.ts";
 
-const MACHINE_MS = 240_000;
+const MACHINE_MS = 400_000;
 const HOOK = fileURLToPath(new URL("kill-at.ts", import.meta.url));
 const OURS = ["owner.json", "layers", "packing", "leftovers"];
-const SOON = { timeout: 30_000 };
+const SOON = { timeout: 120_000 };
 const SAY = "cat /dev/shm/f /root/f";
 const SAID = "ram\ndisk";
 
@@ -107,9 +107,8 @@ describe.skipIf(await missingMachine())("a host killed", { timeout: MACHINE_MS }
   let rig: Rig;
 
   const start = async (): Promise<void> => {
-    rig = await Rig.start({ stateDir, env: { NODE_OPTIONS: `--import=${HOOK}` } });
     // The store outlives the gateway: the template goes there once.
-    rig.gateway.objects = objects;
+    rig = await Rig.start({ stateDir, objects, env: { NODE_OPTIONS: `--import=${HOOK}` } });
     await rig.able();
   };
 
@@ -142,7 +141,7 @@ describe.skipIf(await missingMachine())("a host killed", { timeout: MACHINE_MS }
       steps.set(act, found.length);
       await clear();
     }
-  }, MACHINE_MS);
+  }, 3 * MACHINE_MS);
   afterAll(async () => {
     await rig?.stop();
     rmSync(stateDir, { recursive: true, force: true });
@@ -201,9 +200,11 @@ describe.skipIf(await missingMachine())("a host killed", { timeout: MACHINE_MS }
     };
     await rig.template();
     await rig.place("plain");
+    // The last fork's process may take a moment to go.
+    await runs(rig, 2);
     const plain =
-      readdirSync("/proc")
-        .map(commandOf)
+      pidsOf(rig)
+        .map((pid) => commandOf(String(pid)))
         .find((line) => line.includes(recordsOf(stateDir)))
         ?.match(/templates\/(\w+)\/mem/)?.[1] ?? "";
     await rig.delete("plain");

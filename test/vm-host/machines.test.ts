@@ -8,7 +8,8 @@ import { type RawData, WebSocket } from "ws";
 import { missingMachine } from "./needs.ts";
 import { Rig, bearer, pathOf } from "./rig.ts";
 
-const MACHINE_MS = 240_000;
+const MACHINE_MS = 400_000;
+const PATIENCE_MS = 200_000;
 
 const textOf = (data: RawData): string => (Buffer.isBuffer(data) ? data.toString() : "");
 
@@ -48,14 +49,14 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
   });
 
   test("a command past its time is 124 and leaves no process", async () => {
-    const late = await rig.exec("one", "sh", ["-c", "sleep 77 & sleep 77"], { timeoutMs: 500 });
+    const late = await rig.exec("one", "sh", ["-c", "sleep 7700 & sleep 7700"], { timeoutMs: 500 });
     expect(late).toMatchObject({ exitCode: 124, timedOut: true });
-    await expect.poll(() => rig.sh("one", "pgrep -f 'sleep 7[7]' | wc -l")).toBe("0");
+    await expect.poll(() => rig.sh("one", "pgrep -f 'sleep 7[7]00' | wc -l")).toBe("0");
   });
 
   test("a command whose caller goes away ends with all it started, and others go on", async () => {
     const caller = new AbortController();
-    const line = "sleep 71 & sleep 71";
+    const line = "sleep 7100 & sleep 7100";
     const body = { cmd: "sh", args: ["-c", line] };
     const init = { signal: caller.signal };
     const running = rig.call("POST", `${pathOf("one")}/exec`, "one", body, init);
@@ -67,11 +68,11 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
       "-c",
       "until [ -e /tmp/go ]; do sleep 0.2; done; echo on",
     ]);
-    const count = () => rig.sh("one", "pgrep -xf 'sleep 71' | wc -l");
-    await expect.poll(count, { timeout: MACHINE_MS / 4, interval: 500 }).toBe("2");
+    const count = () => rig.sh("one", "pgrep -xf 'sleep 7100' | wc -l");
+    await expect.poll(count, { timeout: PATIENCE_MS, interval: 500 }).toBe("2");
     caller.abort();
     expect(await gone).toBe("cut");
-    await expect.poll(count, { timeout: MACHINE_MS / 4, interval: 500 }).toBe("0");
+    await expect.poll(count, { timeout: PATIENCE_MS, interval: 500 }).toBe("0");
     await rig.sh("one", "touch /tmp/go");
     expect((await other).stdout).toBe("on\n");
     expect(rig.stderr).not.toContain("a request failed");
@@ -88,7 +89,7 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
   test("Python with its libraries", async () => {
     const code =
       "import numpy, pandas; print(numpy.arange(3).sum(), pandas.DataFrame({'a': [1]}).size)";
-    const { stdout } = await rig.exec("one", "python3", ["-c", code], { timeoutMs: 60_000 });
+    const { stdout } = await rig.exec("one", "python3", ["-c", code], { timeoutMs: PATIENCE_MS });
     expect(stdout).toBe("3 1\n");
   });
 
@@ -150,7 +151,7 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     const serve = "cd /srv; setsid python3 -m http.server --bind 127.0.0.1 8123 >/dev/null 2>&1 &";
     await rig.sh("one", serve);
     let answer = await rig.call("GET", path, "one");
-    for (let tries = 0; answer.status === 425 && tries < 60; tries += 1) {
+    for (let tries = 0; answer.status === 425 && tries < 400; tries += 1) {
       await pause(500);
       answer = await rig.call("GET", path, "one");
     }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
 
-const MACHINE_MS = 240_000;
+const MACHINE_MS = 400_000;
 const LISTEN = "0A";
 
 const isRoot = process.getuid?.() === 0;
@@ -45,7 +45,7 @@ describe.skipIf(hindrance)("the network of machines", { timeout: MACHINE_MS }, (
   const reach = (id: string, url: string, options = "") =>
     rig.sh(id, `curl -s -m 6 ${options} ${url} || echo refused`);
   /** The same of what is there: it may take its time. */
-  const reachable = (id: string) => reach(id, `http://10.0.2.2:${outside}/`, "-m 25");
+  const reachable = (id: string) => reach(id, `http://10.0.2.2:${outside}/`, "-m 100");
 
   test("the registration says how it is", async () => {
     const { weaknesses = [] } = rig.gateway.last ?? {};

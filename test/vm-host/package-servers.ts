@@ -2,11 +2,12 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { type Server, createServer } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { crc32 } from "node:zlib";
+import { serving } from "../support/serving.ts";
 
 /** An archive of Debian packages, an index of Python's, and a repository, all of them files of one server. */
 export class PackageServers {
@@ -24,12 +25,13 @@ export class PackageServers {
     const folder = await mkdtemp(join(tmpdir(), "packages-"));
     await Promise.all([archive(folder), index(folder)]);
     repository(folder);
-    const server = createServer(async (request, response) => {
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const path = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://a").pathname));
       const file = path.endsWith("/") ? `${path}index.html` : path;
       const body = await readFile(join(folder, file)).catch(() => null);
       response.writeHead(body ? 200 : 404, { "content-type": typeOf(file) }).end(body ?? "");
-    });
+    };
+    const server = createServer(serving(answer));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return new PackageServers(server, folder);
   }

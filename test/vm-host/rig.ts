@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,6 +17,11 @@ import type { Objects } from "./objects.ts";
 const MAIN = fileURLToPath(new URL("../../vm-host/main.ts", import.meta.url));
 const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
 const MINUTE = 60_000;
+/** So often a machine of a size is asked for until it is a clone. */
+const TEMPLATE_TRIES = 20;
+const LOOK_MS = 250;
+/** A host has time to stop, on a computer however busy; one that takes longer ends with 1. */
+export const STOP_MS = 90_000;
 
 const Ready = z.object({
   type: z.literal("ready"),
@@ -40,11 +45,18 @@ export class Rig {
   readonly stateDir: string;
   readonly ready: Ready;
   stderr = "";
+  readonly #cacheDir: string;
 
-  private constructor(gateway: Gateway, child: ChildProcess, stateDir: string, ready: Ready) {
+  private constructor(
+    gateway: Gateway,
+    child: ChildProcess,
+    { stateDir, cacheDir }: { stateDir: string; cacheDir: string },
+    ready: Ready,
+  ) {
     this.gateway = gateway;
     this.child = child;
     this.stateDir = stateDir;
+    this.#cacheDir = cacheDir;
     this.ready = ready;
     child.stderr?.on("data", (text) => (this.stderr += String(text)));
   }
@@ -54,6 +66,7 @@ export class Rig {
     const gateway = new Gateway(objects);
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
+    const cacheDir = env["SVC_CACHE_DIR"] ?? cacheDirOf(process.env);
     const child = spawn(process.execPath, [MAIN], {
       stdio: ["ignore", "inherit", "pipe", "ipc"],
       env: {
@@ -61,8 +74,9 @@ export class Rig {
         SVC_GATEWAY_URL: url,
         SVC_HOST_TOKEN: HOST_TOKEN,
         SVC_STATE_DIR: folder,
-        SVC_CACHE_DIR: cacheDirOf(process.env),
+        SVC_CACHE_DIR: cacheDir,
         SVC_WARM_VM: "0",
+        SVC_STOP_MS: String(STOP_MS),
         SVC_BUILD_IMAGES: "0",
         ...env,
       },
@@ -73,7 +87,7 @@ export class Rig {
     const ended = once(child, "exit").then(() => Promise.reject(new Error(`no start: ${early}`)));
     const [ready] = await Promise.race([once(child, "message"), ended]);
     ended.catch(() => {});
-    const rig = new Rig(gateway, child, folder, Ready.parse(ready));
+    const rig = new Rig(gateway, child, { stateDir: folder, cacheDir }, Ready.parse(ready));
     rig.stderr = early;
     child.stderr?.off("data", listen);
     return rig;
@@ -100,14 +114,30 @@ export class Rig {
 
   /** Waits until a template that was missing is built. */
   async template(cpu = 2, memMb = 512): Promise<void> {
-    for (let tries = 0; tries < 60; tries += 1) {
+    for (let tries = 0; tries < TEMPLATE_TRIES; tries += 1) {
+      const before = await this.#templates();
       const id = `probe-${tries}`;
       const { how } = await this.place(id, { cpu, memMb });
       await this.delete(id);
       if (how !== "boot") return;
-      await pause(2_000);
+      await this.#oneMore(before);
     }
     throw new Error(`no template: ${this.stderr}`);
+  }
+
+  /** A while, or until there is one that was not there: to boot another machine meanwhile would only hold it up. */
+  async #oneMore(before: string[]): Promise<void> {
+    const until = Date.now() + MINUTE;
+    while (Date.now() < until) {
+      if ((await this.#templates()).some((name) => !before.includes(name))) return;
+      await pause(LOOK_MS);
+    }
+  }
+
+  /** Names of templates in its cache, which others may have, too. */
+  async #templates(): Promise<string[]> {
+    const names = await readdir(join(this.#cacheDir, "templates")).catch(() => []);
+    return names.filter((name) => !name.includes("."));
   }
 
   async call(
@@ -147,7 +177,7 @@ export class Rig {
   }
 
   /** What a shell line prints, both streams. */
-  async sh(id: string, line: string, timeoutMs = 30_000): Promise<string> {
+  async sh(id: string, line: string, timeoutMs = 2 * MINUTE): Promise<string> {
     const { stdout, stderr } = await this.exec(id, "sh", ["-c", line], { timeoutMs });
     return `${stdout}${stderr}`.trim();
   }

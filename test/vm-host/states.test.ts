@@ -7,7 +7,7 @@ import { bodyOf, drafted, fork, pause, post, recordsOf, resume, runs, snapshot }
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
 
-const MACHINE_MS = 240_000;
+const MACHINE_MS = 500_000;
 const CYCLES = 10;
 const MIB = 1024 * 1024;
 

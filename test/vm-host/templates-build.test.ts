@@ -2,8 +2,7 @@ import { readdirSync } from "node:fs";
 import { constants, getPriority } from "node:os";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { below } from "../browser-pool/processes.ts";
-import { runs } from "./acts.ts";
+import { pidsOf, runs } from "./acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "./builds.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig, pathOf } from "./rig.ts";
@@ -26,7 +25,7 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
   afterAll(() => rig?.stop());
 
   test("a machine of a template answers on its server's port at once, and goes on where the build ended", async () => {
-    const start = { cmd: SERVER, ready: { port: 8000, timeoutMs: 60_000 } };
+    const start = { cmd: SERVER, ready: { port: 8000, timeoutMs: 300_000 } };
     const { report, log } = await built(rig, "tpl_server0000000001", STEPS, { start });
     expect(report).toMatchObject({
       state: "ready",
@@ -131,7 +130,7 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
     [
       "a server that ends",
       [],
-      { start: { cmd: "exit 4", ready: { port: 9, timeoutMs: 60_000 } } },
+      { start: { cmd: "exit 4", ready: { port: 9, timeoutMs: 300_000 } } },
       1,
       /^start: it ended with code 4 before it was ready/,
     ],
@@ -172,10 +171,8 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
   test("a build lets all others go first, and machines are made meanwhile", async () => {
     await build(rig, "tpl_yields0000000001", [{ type: "run", cmd: "echo here; sleep 1000" }]);
     await follow(rig, "tpl_yields0000000001", (_report, log) => lines(log).includes("1 here"));
-    const [machine] = below(rig.child.pid ?? 0).filter(({ command }) =>
-      command.includes("qemu-system"),
-    );
-    const threads = () => readdirSync(`/proc/${machine?.pid}/task`);
+    const [machine] = pidsOf(rig);
+    const threads = () => readdirSync(`/proc/${machine}/task`);
     expect(threads().length).toBeGreaterThan(1);
     // Threads come and go: one that has gone has no priority, and all are asked again.
     const priorities = () => new Set(threads().map((thread) => getPriority(Number(thread))));

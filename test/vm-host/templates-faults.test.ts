@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterEach, describe, expect, test } from "vitest";
-import { below, killIfThere } from "../browser-pool/processes.ts";
-import { machinesOf, recordsOf, runs } from "./acts.ts";
+import { killIfThere } from "../browser-pool/processes.ts";
+import { pidsOf, recordsOf, runs } from "./acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "./builds.ts";
 import { missingMachine } from "./needs.ts";
 import { Rig } from "./rig.ts";
@@ -76,8 +76,7 @@ describe.skipIf(await missingMachine())(
       const host = await start();
       await build(host, "tpl_dies000000000001", [ONE, SLOW]);
       await follow(host, "tpl_dies000000000001", (_report, log) => lines(log).includes("2 slow"));
-      for (const { pid, command } of below(host.child.pid ?? 0))
-        if (command.includes("qemu-system")) killIfThere(pid);
+      for (const pid of pidsOf(host)) killIfThere(pid);
       const { report } = await follow(host, "tpl_dies000000000001");
       expect(report).toMatchObject({
         state: "failed",
@@ -104,7 +103,7 @@ describe.skipIf(await missingMachine())(
         await build(host, id, [ONE], rest);
         await follow(host, id, (_report, log) => isThen(lines(log)));
         expect([name, (await drop(host, id)).status]).toEqual([name, 204]);
-        await expect.poll(() => [name, machinesOf(host)]).toEqual([name, 0]);
+        await expect.poll(() => [name, pidsOf(host).length]).toEqual([name, 0]);
         expect((await host.call("GET", `/templates/${id}`, id)).status).toBe(404);
         const source = { type: "snapshot", id, recordPath: "" } as const;
         expect([name, (await host.put("none", { source })).status]).toEqual([name, 409]);

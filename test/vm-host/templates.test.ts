@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { appendFile, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
@@ -118,6 +118,14 @@ test("over the budget the one that was not used for the longest time goes", asyn
   const one = templates(2.5 * 1024 * 1024);
   const first = await built(one);
   const second = await built(one, { ...spec, cpu: 1 });
+  // Long ago, the first one first: a file's time may be coarser than what lies between.
+  for (const [{ folder: place }, ago] of [
+    [first, 20],
+    [second, 10],
+  ] as const) {
+    const then = Date.now() / 1000 - ago;
+    await utimes(join(place, "template.json"), then, then);
+  }
   await one.find(spec);
   const third = await built(one, { ...spec, cpu: 3 });
   const kept = [first, second, third].map((template) => existsSync(template.folder));

@@ -10,7 +10,7 @@ import { Gateway, HOST_TOKEN } from "./gateway.ts";
 import { missingMachine } from "./needs.ts";
 import { chunksOf, given, manifestOf, newVolume } from "./volume-store.ts";
 
-const LONG = 60_000;
+const LONG = 240_000;
 /** Where the test writes into an image, as a machine would. */
 const AT = 1024 ** 3;
 

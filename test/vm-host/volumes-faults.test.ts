@@ -10,7 +10,7 @@ import { Objects } from "./objects.ts";
 import { Rig } from "./rig.ts";
 import { busy, given, manifestOf, newVolume, refusedBy } from "./volume-store.ts";
 
-const MACHINE_MS = 300_000;
+const MACHINE_MS = 500_000;
 
 describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }, () => {
   const objects = new Objects();

@@ -17,7 +17,7 @@ const LATE: unique symbol = Symbol("late");
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
 /** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
-const SILENCE_MS = 10_000;
+const SILENCE_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
 /** So far off it must not be for anybody: waited for. */
@@ -27,6 +27,8 @@ const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
 /** What the agent of a machine does for its host. */
 export class Guest {
+  /** Resolves when it has been told for the first time who its machine is. */
+  readonly identified: Promise<void>;
   /** Small things, answered first. */
   readonly #control: GuestPort;
   readonly #machine: Machine;
@@ -35,10 +37,12 @@ export class Guest {
   #self: Self | null = null;
   #generation: number;
   #word: Uint8Array;
+  readonly #identified = Promise.withResolvers<void>();
 
   /** Begins a life. What is asked before the agent is up waits in the port. */
   constructor(machine: Machine, { word, generation }: LifeStart = FIRST_LIFE) {
     this.#machine = machine;
+    this.identified = this.#identified.promise;
     this.#generation = generation;
     this.#word = word;
     this.#control = new GuestPort(machine.openStream("control"), word);
@@ -56,6 +60,7 @@ export class Guest {
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
     this.#bulk?.useWord(this.#word);
+    this.#identified.resolve();
     return done;
   }
 

@@ -13,7 +13,7 @@ import { Qmp, connectUnix } from "./qmp.ts";
 import { plugIn, pullOut } from "./volume-device.ts";
 
 const STATUS_PAUSE_MS = 2;
-const LOAD_MS = 20_000;
+const LOAD_MS = 60_000;
 const QUIT_MS = 2_000;
 
 const JOB_PAUSE_MS = 10;

@@ -15,7 +15,7 @@ echo ${MARK} > /dev/ttyS0
 /bin/busybox poweroff -f
 `;
 /** A machine that hangs is no machine. Emulation may be slow on a busy host. */
-const LIMITS_MS = { kvm: 6_000, hvf: 6_000, tcg: 40_000 };
+const LIMITS_MS = { kvm: 20_000, hvf: 20_000, tcg: 180_000 };
 const TRIAL = { cpu: 1, memMb: 128 };
 
 const Known = z.object({
@@ -49,8 +49,10 @@ export async function probeAccelerator(options: ProbeOptions): Promise<Accelerat
   const known = await readKnown(file);
   if (known?.key === key) return known.accelerator;
   const accelerator = await probe(options);
-  await writeFile(`${file}.new`, JSON.stringify({ key, accelerator }));
-  await rename(`${file}.new`, file);
+  // Hosts of one machine may try at the same time.
+  const draft = `${file}.${process.pid}.new`;
+  await writeFile(draft, JSON.stringify({ key, accelerator }));
+  await rename(draft, file);
   return accelerator;
 }
 

@@ -3,8 +3,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 
 const CONNECT_PAUSE_MS = 3;
-const CONNECT_MS = 10_000;
-const ANSWER_MS = 30_000;
+// A busy host takes its time; one that has ended is told at once.
+const CONNECT_MS = 60_000;
+const ANSWER_MS = 60_000;
 const LINE_BYTES = 16 * 1024 * 1024;
 
 const Message = z.object({

@@ -13,7 +13,7 @@ import { saveStream } from "./stream.ts";
 
 const LOOK_MS = 2;
 /** How long a process may take to have its memory. */
-const MAPPED_MS = 10_000;
+const MAPPED_MS = 60_000;
 
 const Commands = z.array(z.object({ name: z.string() }));
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { MountedVolume } from "../volumes/mounted.ts";
 import type { Qmp } from "./qmp.ts";
 
-const GONE_MS = 10_000;
+const GONE_MS = 30_000;
 const LOOK_MS = 20;
 
 const Devices = z.array(z.object({ name: z.string() }));
