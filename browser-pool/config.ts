@@ -1,12 +1,16 @@
 import { totalmem } from "node:os";
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { STOP_MS } from "@svc/host-kit/lifetime.ts";
 import * as z from "zod";
 import { readAllowance } from "./egress/allowance.ts";
 
 const MIB = 1024 * 1024;
 const SLOT_SHARE_BYTES = 300 * MIB;
 const MOST_SLOTS = 64;
+/** How long a profile's state may take to come and to be loaded: both together less than the gateway waits for a placement. */
+const PROFILE_FETCH_MS = 2_000;
+const PROFILE_LOAD_MS = 7_000;
 
 // An empty variable is an unset one.
 const unset = (value: unknown): unknown => (value === "" ? undefined : value);
@@ -28,6 +32,7 @@ const Environment = z.object({
   SVC_MAX_FAST: z.preprocess(unset, count.min(1).default(slotsInMemory(totalmem()))),
   SVC_CHROMIUM: z.preprocess(unset, z.string().optional()),
   SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
+  SVC_STOP_MS: z.preprocess(unset, z.coerce.number().int().min(2_000).default(STOP_MS)),
   SVC_POOL_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
   SVC_POOL_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
   SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
@@ -50,10 +55,12 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     maxSlots: env.SVC_MAX_FAST,
     chromium: env.SVC_CHROMIUM ?? null,
     egressAllow: env.SVC_EGRESS_ALLOW,
+    stopMs: env.SVC_STOP_MS,
     listen: env.SVC_POOL_LISTEN,
     publicUrl: env.SVC_POOL_URL ?? null,
     logLevel: env.SVC_LOG_LEVEL,
     orphanGraceMs: LIMITS.orphanGraceMs as number,
+    profileMs: { fetch: PROFILE_FETCH_MS, load: PROFILE_LOAD_MS },
   };
 }
 

@@ -17,7 +17,7 @@ import * as z from "zod";
 
 /** How the folder of a run begins, in the folder for temporary files; its cgroups have its whole name. */
 export const RUN_PREFIX = "svc-pool-";
-const REMOVE_TRIES = 20;
+const REMOVE_TRIES = 200;
 const REMOVE_PAUSE_MS = 50;
 
 /** Whose a run's folder is; it lies in the folder. */

@@ -20,6 +20,8 @@ export interface PoolOptions {
   hintOf: (kind: BrowserKind) => string | null;
   /** Brings the state that the gateway keeps under a path. */
   fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
+  /** How long a browser may take to load it. */
+  loadMs: number;
   /** Something changed that the gateway shall know. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
@@ -126,13 +128,13 @@ export class Pool {
 
   async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
     const asked = performance.now();
-    const { shelf, fetchState } = this.#options;
+    const { shelf, fetchState, loadMs } = this.#options;
     const path = ask.profile?.statePath;
     // Before a browser is taken for it: one that cannot be had costs none.
     const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
     const slot = state && (await shelf.take(ask.acquireMs, signal));
     if (state && !slot) return { outcome: "none", error: "No slot became free in time." };
-    const isSeeded = slot && (await seed(slot, state));
+    const isSeeded = slot && (await seed(slot, state, loadMs));
     if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
     if (slot) void shelf.retire(slot);
     if (signal.aborted) return { outcome: "none", error: "This session has ended." };
@@ -177,9 +179,9 @@ export class Pool {
   }
 }
 
-function seed(slot: Slot, state: StoredState): Promise<boolean> {
+function seed(slot: Slot, state: StoredState, limitMs: number): Promise<boolean> {
   if (state === NO_STATE) return Promise.resolve(true);
-  return slot.seed(state).then(
+  return slot.seed(state, limitMs).then(
     () => true,
     () => false,
   );

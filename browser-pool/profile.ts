@@ -1,7 +1,6 @@
 import * as z from "zod";
 
 const STATE_BYTES = 2 * 1024 * 1024;
-const FETCH_MS = 2_000;
 
 const Cookie = z.looseObject({
   name: z.string(),
@@ -38,8 +37,9 @@ export async function fetchState(
   gatewayUrl: string,
   statePath: string,
   caller: AbortSignal,
+  limitMs: number,
 ): Promise<StoredState> {
-  const signal = AbortSignal.any([caller, AbortSignal.timeout(FETCH_MS)]);
+  const signal = AbortSignal.any([caller, AbortSignal.timeout(limitMs)]);
   const init: RequestInit = { signal, redirect: "error" };
   const response = await fetch(new URL(statePath, gatewayUrl), init);
   if (!response.ok) {

@@ -71,14 +71,15 @@ export class PoolService {
       onChange,
     });
     const hintOf = (kind: BrowserKind): string | null => this.#hintOf(kind);
-    const { hostToken, gatewayUrl, hostId } = config;
+    const { hostToken, gatewayUrl, hostId, profileMs } = config;
     this.pool = new Pool({
       shelf: this.shelf,
       log,
       onChange,
       onLoss: () => this.#heartbeats.hurry(),
       hintOf,
-      fetchState: (path, caller) => fetchState(gatewayUrl, path, caller),
+      fetchState: (path, caller) => fetchState(gatewayUrl, path, caller, profileMs.fetch),
+      loadMs: profileMs.load,
     });
     const onCall = (): void => void (this.#heardAt = performance.now());
     const { served } = this.#playwrights;

@@ -17,10 +17,10 @@ import { WireHosts } from "./wire/hosts.ts";
 import { egressOf, filesOf, newKey, rootOf } from "./wire/layout.ts";
 import type { Playwrights } from "./wire/playwrights.ts";
 
-const LAUNCH_MS = 30_000;
-const ENDING_MS = 1_000;
-/** With the fetch before it, less than the gateway waits for a placement. */
-const SEED_MS = 7_000;
+/** Ends a launch that hangs. One on a small, busy machine takes a third of it, and is no failure. */
+const LAUNCH_MS = 60_000;
+/** Longer than a browser that is over takes to end on a busy machine. */
+const ENDING_MS = 10_000;
 
 /** What every slot of a pool is made from. */
 export interface SlotPlan {
@@ -71,14 +71,14 @@ export class Slot {
     return this.#parts.process?.pid ?? null;
   }
 
-  /** Gives the default context a stored state. Rejects when it is none; the browser is of no use then. */
-  async seed(state: StoredState): Promise<void> {
+  /** Gives the default context a stored state. Rejects when it is none or takes too long; the browser is of no use then. */
+  async seed(state: StoredState, limitMs: number): Promise<void> {
     const died = this.died.then(() => Promise.reject(new Error("the browser died")));
     const { cookies } = state;
     const isSet = isCookiesOnly(state)
       ? this.mux.call("Storage.setCookies", { cookies })
       : this.wire.seed(state);
-    await within<unknown>(SEED_MS, isSet, died);
+    await within<unknown>(limitMs, isSet, died);
   }
 
   /** Lets the browser out: it has a session now. */

@@ -36,14 +36,14 @@ export function hostUrl(base: string, ...segments: string[]): URL {
   return new URL(`/${segments.map(encodeURIComponent).join("/")}`, base);
 }
 
-/** Asks a host for a slot. */
+/** Asks a host for a slot. `onSent`: it has been asked. */
 export async function placeSlot(
   env: Env,
   base: string,
   subject: Subject,
-  body: PlaceSlot,
+  { onSent, ...body }: PlaceSlot & { onSent: () => void },
 ): Promise<PlaceAnswer> {
-  const init = { method: "PUT", body: JSON.stringify(body) };
+  const init = { method: "PUT", body: JSON.stringify(body), onSent };
   try {
     return await within(body.acquireMs + LIMITS.hostAnswerMs, async (signal) => {
       const url = hostUrl(base, "slots", subject.id);
@@ -126,17 +126,20 @@ export async function drainHost(env: Env, base: string): Promise<boolean> {
   });
 }
 
-/** Calls a host with the bearer of a session or VM. */
+/** Calls a host with the bearer of a session or VM. `onSent`: the call is on its way. */
 export async function call(
   env: Env,
   url: URL,
   subject: Subject,
-  init: RequestInit,
+  { onSent, ...init }: RequestInit & { onSent?: () => void },
 ): Promise<Response> {
   const headers = {
     authorization: `Bearer ${await hostBearer(env, subject)}`,
     "content-type": "application/json",
   };
   // Followed, a redirect would take the gateway, and its answer the customer, to wherever a host says.
-  return fetch(url, { ...init, headers, redirect: "manual" });
+  const answer = fetch(url, { ...init, headers, redirect: "manual" });
+  // Only then do its bytes leave.
+  if (onSent) setTimeout(onSent, 0);
+  return answer;
 }

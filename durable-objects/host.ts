@@ -152,11 +152,12 @@ export class HostDO extends DurableObject<Env> {
         log("host_duty_failed", error);
       }
     }
-    const host = this.#load();
-    if (!host) return;
-    await arm(this.ctx.storage, {
-      silence: host.away ? null : silentAt(host),
-      retry: host.owed.length > 0 ? Date.now() + retryMs : null,
+    await arm(this.ctx.storage, () => {
+      const host = this.#load();
+      return {
+        silence: !host || host.away ? null : silentAt(host),
+        retry: host && host.owed.length > 0 ? Date.now() + retryMs : null,
+      };
     });
   }
 

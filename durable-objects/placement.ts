@@ -17,6 +17,8 @@ export interface Seeker {
   deadline: number;
   /** Whether it still wants a slot: a DELETE may come first. */
   isWanted(): boolean;
+  /** A host is at work on it: there is time for what need not be done before. */
+  onAsked(): void;
 }
 
 /** Where a session was placed. */
@@ -92,6 +94,7 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
     ...(statePath !== null && { profile: { statePath } }),
+    onSent: () => seeker.onAsked(),
   };
   return placeSlot(env, pool.url, { org, id }, body);
 }

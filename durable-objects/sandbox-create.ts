@@ -45,7 +45,10 @@ export interface SandboxMade {
 
 /** The part of a SandboxDO that a create works on. */
 export interface SandboxDesk {
+  /** Known from now on, though not on disk yet. */
   begin(sandbox: StoredSandbox): void;
+  /** On disk from now on: should this object die, its alarm undoes what was done. */
+  keep(): void;
   read(): StoredSandbox | null;
   /** The machine is there: from now on it runs, unless it is not wanted any more. */
   placed(place: Place, got: VmPlaced): StoredSandbox | null;
@@ -54,8 +57,10 @@ export interface SandboxDesk {
 }
 
 /**
- * Reserve, find a host, enter it in the org's list; and on any failure undo what was done. A create that
- * dies half way (the object evicted) is undone by the `giveUp` timer and the host's next heartbeat.
+ * Reserve, find a host, enter it in the org's list; and on any failure undo what was done. Of a create that
+ * dies half way (the object evicted) the claim lapses, the host's next heartbeat ends the machine, and the
+ * `giveUp` timer gives back what else it took: it is on disk before anything is. Without anything to take it
+ * is written while the host works, for a new object's first write costs several syncs of the disk.
  */
 export async function createSandbox(
   env: Env,
@@ -64,11 +69,10 @@ export async function createSandbox(
 ): Promise<SandboxMade | Refusal> {
   const { id, org, acquireMs } = order;
   const sandbox = newSandbox(order);
-  // Asked before the first write: a call leaves an object only once its writes so far are on disk.
-  const reserving = reserve(env, order, sandbox);
   desk.begin(sandbox);
-  const refused = await reserving;
+  const refused = await reserve(env, order, sandbox);
   if (refused) return refused;
+  if (order.fork || order.volumes.length > 0) desk.keep();
   const lost = order.fork && (await descend(env, order, order.fork.snapshotId));
   if (lost) return lost;
   const body = await takeVolumes(env, order);
@@ -79,6 +83,7 @@ export async function createSandbox(
     body,
     acquireMs,
     isWanted,
+    onAsked: () => desk.keep(),
     ...(order.fork && { saved: order.fork }),
     ...(order.platform && { platform: order.platform }),
   });

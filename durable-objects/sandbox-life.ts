@@ -33,13 +33,6 @@ export class SandboxLife {
     return this.store.load();
   }
 
-  /** The first write of a sandbox. */
-  begin(sandbox: StoredSandbox): void {
-    this.store.save(sandbox);
-    // Set before anything is asked of anyone: it undoes a create that dies half way.
-    this.#ctx.waitUntil(this.store.arm());
-  }
-
   apply(event: SandboxEvent, facts?: Partial<StoredSandbox>): StoredSandbox | null {
     const applied = this.store.apply(event, Date.now(), facts);
     if (!applied) return null;

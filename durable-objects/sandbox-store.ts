@@ -19,17 +19,50 @@ export interface Applied {
 /** The one record of a sandbox, its transitions and its alarm. All of it is synchronous but the alarm. */
 export class SandboxStore {
   readonly #storage: DurableObjectStorage;
+  /** A sandbox that begins, or never was, and is not on disk. Should the object die, so has its create. */
+  #unborn: StoredSandbox | null = null;
+  /** When the alarm rings, as far as this object has set it. */
+  #armedAt: number | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
 
   load(): StoredSandbox | null {
-    return this.#storage.kv.get<StoredSandbox>(KEY) ?? null;
+    return this.#unborn ?? this.#storage.kv.get<StoredSandbox>(KEY) ?? null;
+  }
+
+  /** A sandbox that nothing is kept of yet. */
+  begin(sandbox: StoredSandbox): void {
+    this.#unborn = sandbox;
+  }
+
+  /** Writes one that begins, with an alarm by which it has mostly begun: what it owes then need not set another. */
+  keep(now: number): void {
+    const sandbox = this.#unborn;
+    if (sandbox?.state.status !== "starting") return;
+    this.#unborn = null;
+    this.save(sandbox);
+    this.#ring(Math.min(now + settleMs, sandbox.state.giveUpAt));
   }
 
   save(sandbox: StoredSandbox): void {
-    this.#storage.kv.put(KEY, sandbox);
+    const { status } = sandbox.state;
+    const isUnborn = this.#unborn && (status === "starting" || status === "failed");
+    this.#unborn = isUnborn ? sandbox : null;
+    if (!isUnborn) this.#storage.kv.put(KEY, sandbox);
+  }
+
+  /** The alarm has rung. */
+  rang(): void {
+    this.#armedAt = null;
+  }
+
+  /** Sets the alarm, with the writes of this moment. One that rings before does as well. */
+  #ring(at: number): void {
+    if (this.#unborn || (this.#armedAt !== null && this.#armedAt <= at)) return;
+    this.#armedAt = at;
+    void this.#storage.setAlarm(at);
   }
 
   /** Applies an event at a time, with facts that came with it. Null when there is no sandbox. */
@@ -57,7 +90,7 @@ export class SandboxStore {
     this.save(sandbox);
     // With the record, not after it: an object that dies in between would owe until somebody looks at it.
     const next = nextOf(sandbox);
-    if (lasting.length > 0 && next !== null) void this.#storage.setAlarm(next);
+    if (lasting.length > 0 && next !== null) this.#ring(next);
     // A new sandbox's duties are left to the alarm: now they would take the machine from its client.
     return { sandbox, fresh: isNew ? [] : fresh };
   }
@@ -70,7 +103,7 @@ export class SandboxStore {
     const sandbox = { ...before, ...facts, owed, retryAt: before.retryAt ?? at };
     this.save(sandbox);
     const next = nextOf(sandbox);
-    if (next !== null) void this.#storage.setAlarm(next);
+    if (next !== null) this.#ring(next);
   }
 
   /** Ticks off a duty, unless the sandbox has moved on since and owes it anew. */
@@ -93,12 +126,12 @@ export class SandboxStore {
 
   /** Sees to it that the alarm rings for the next thing that happens by itself. It may ring before. */
   async arm(): Promise<void> {
+    if (this.#unborn) return;
+    this.#armedAt = await this.#storage.getAlarm();
     const sandbox = this.load();
     const next = sandbox && nextOf(sandbox);
-    if (next === null) return;
     // Activity moves the deadline again and again: an alarm that is early costs less than moving it.
-    const armed = await this.#storage.getAlarm();
-    if (armed === null || armed > next) await this.#storage.setAlarm(next);
+    if (next !== null) this.#ring(next);
   }
 
   /** Whether nothing needs the record any more. */
@@ -109,6 +142,11 @@ export class SandboxStore {
 
   /** Forgets the sandbox: one that never was, or one that has been gone for long enough. */
   async erase(): Promise<void> {
+    if (this.#unborn) {
+      this.#unborn = null;
+      return;
+    }
+    this.#armedAt = null;
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }

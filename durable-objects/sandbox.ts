@@ -35,7 +35,8 @@ export class SandboxDO extends DurableObject<Env> {
     const { idleMs, lifecycle } = order;
     const { onTimeout, autoResume: _fact, parkMaxMs: _other, ...habits } = lifecycle;
     const made = await createSandbox(this.env, order, {
-      begin: (sandbox) => this.#life.begin(sandbox),
+      begin: (sandbox) => this.#life.store.begin(sandbox),
+      keep: () => this.#life.store.keep(Date.now()),
       read: () => this.#life.load(),
       placed: (place, { cpu, memMb, diskGb }: VmPlaced) =>
         this.#life.apply(
@@ -159,6 +160,7 @@ export class SandboxDO extends DurableObject<Env> {
   }
 
   override async alarm(): Promise<void> {
+    this.#life.store.rang();
     const sandbox = this.#life.tick();
     if (sandbox) await this.#life.settle(sandbox);
     await this.#life.tidy();

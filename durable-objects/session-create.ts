@@ -31,7 +31,10 @@ export type CreateAnswer =
 
 /** The part of a SessionDO that a create works on. */
 export interface SessionDesk {
+  /** Known from now on, though not on disk yet. */
   begin(session: StoredSession): void;
+  /** On disk from now on. */
+  keep(): void;
   read(): StoredSession | null;
   apply(event: SessionEvent, place?: Place): StoredSession | null;
   /** Ends a slot that was found in vain, without keeping the customer waiting. */
@@ -39,9 +42,10 @@ export interface SessionDesk {
 }
 
 /**
- * Reserve and find a slot; and on any failure undo what was done. Nothing is written before the session is:
- * of a create that dies half way (the object evicted) the claim lapses, and the host's next heartbeat ends the
- * slot. A session that is keeps its claim a moment later, as one of its duties.
+ * Reserve and find a slot; and on any failure undo what was done. Nothing is written before a host is at work on
+ * it, for a new object's first write costs several syncs of the disk: of a create that dies half way (the object
+ * evicted) the claim lapses, and the host's next heartbeat ends the slot. A session that is keeps its claim a
+ * moment later, as one of its duties.
  */
 export async function createSession(
   env: Env,
@@ -57,6 +61,7 @@ export async function createSession(
     expiresAt,
     deadline: Date.now() + order.acquireMs,
     isWanted: () => desk.read()?.state.status === "creating",
+    onAsked: () => desk.keep(),
   });
   if (placement.type === "placed") return conclude(desk, order, placement.place);
   return giveUp(placement);

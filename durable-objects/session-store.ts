@@ -13,10 +13,12 @@ const settleMs = 1000;
 export class SessionStore {
   readonly #storage: DurableObjectStorage;
   /**
-   * A session that is being created, or never was. In memory alone: should the object die, so has the create,
+   * A session that is being created, or never was, and is not on disk. Should the object die, so has the create,
    * its claim lapses, and a host that holds it is told to end it.
    */
   #unborn: StoredSession | null = null;
+  /** When the alarm rings, as far as this object has set it. */
+  #armedAt: number | null = null;
   /** Duties done since the last change. Written when none is left; done again should the object die before. */
   readonly #done = new Set<Duty>();
 
@@ -28,8 +30,35 @@ export class SessionStore {
     return this.#unborn ?? this.#storage.kv.get<StoredSession>(KEY) ?? null;
   }
 
+  /** A session that nothing is kept of yet. */
+  begin(session: StoredSession): void {
+    this.#unborn = session;
+  }
+
+  /** Writes one that is being created, with an alarm by which it mostly is: what it owes then need not set another. */
+  keep(now: number): void {
+    const session = this.#unborn;
+    if (session?.state.status !== "creating") return;
+    this.#unborn = null;
+    this.save(session);
+    this.#ring(Math.min(now + settleMs, session.state.giveUpAt));
+  }
+
+  /** The alarm has rung. */
+  rang(): void {
+    this.#armedAt = null;
+  }
+
+  /** Sets the alarm, with the writes of this moment. One that rings before does as well. */
+  #ring(at: number): void {
+    if (this.#unborn || (this.#armedAt !== null && this.#armedAt <= at)) return;
+    this.#armedAt = at;
+    void this.#storage.setAlarm(at);
+  }
+
   save(session: StoredSession): void {
-    const isUnborn = session.state.status === "creating" || session.state.status === "failed";
+    const { status } = session.state;
+    const isUnborn = this.#unborn && (status === "creating" || status === "failed");
     this.#unborn = isUnborn ? session : null;
     if (!isUnborn) this.#storage.kv.put(KEY, session);
   }
@@ -57,7 +86,7 @@ export class SessionStore {
     const changed = state !== before.state;
     if (changed) this.save(session);
     // With the record, not after it: an object that dies in between would owe until somebody looks at it.
-    if (changed && lasting.length > 0 && !this.#unborn) void this.#storage.setAlarm(now + settleMs);
+    if (changed && lasting.length > 0) this.#ring(now + settleMs);
     for (const duty of fresh) this.#done.delete(duty);
     return { session, fresh, changed };
   }
@@ -79,10 +108,13 @@ export class SessionStore {
 
   /** Sets the alarm to the first thing that will happen by itself. */
   async arm(): Promise<void> {
-    const session = this.load();
-    if (!session || this.#unborn) return;
-    const retry = session.owed.length > 0 ? session.retryAt : null;
-    await arm(this.#storage, { ...timers(session.state), retry, erase: eraseAt(session) });
+    if (this.#unborn) return;
+    this.#armedAt = await arm(this.#storage, () => {
+      const session = this.load();
+      if (!session) return {};
+      const retry = session.owed.length > 0 ? session.retryAt : null;
+      return { ...timers(session.state), retry, erase: eraseAt(session) };
+    });
   }
 
   /** Whether nothing needs the record any more. */
@@ -97,6 +129,7 @@ export class SessionStore {
       this.#unborn = null;
       return;
     }
+    this.#armedAt = null;
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
   }

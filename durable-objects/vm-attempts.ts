@@ -38,12 +38,14 @@ export class VmAttempts {
   }
 
   begin(host: HostRecord): void {
-    const { subject, body, fetchMs = LIMITS.fetchForkMs } = this.#seeker;
+    const seeker = this.#seeker;
+    const { subject, body, fetchMs = LIMITS.fetchForkMs } = seeker;
     const isFetching = !this.holds(host);
     const waitMs = this.#deadline - Date.now() + LIMITS.hostAnswerMs;
     const mostMs = isFetching ? Math.max(fetchMs, waitMs) : waitMs;
     const noted = isFetching ? this.#note(host) : Promise.resolve();
-    const asked = noted.then(() => placeVm(this.#env, host.url, subject, body, mostMs));
+    const patience = { ms: mostMs, onSent: () => seeker.onAsked?.() };
+    const asked = noted.then(() => placeVm(this.#env, host.url, subject, body, patience));
     this.#pending.set(
       host,
       asked.then((answer) => ({ host, answer, isFetching })),

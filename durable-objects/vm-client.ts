@@ -24,15 +24,15 @@ export const unreachableBy = (error: unknown): Unreachable => ({
   ...(error instanceof Error && error.name === "AbortError" && { isLate: true }),
 });
 
-/** Asks a host for a machine, for at most `ms`. */
+/** Asks a host for a machine, for at most `ms`. `onSent`: it has been asked. */
 export async function placeVm(
   env: Env,
   base: string,
   subject: Subject,
   body: PlaceVm,
-  ms: number,
+  { ms, onSent }: { ms: number; onSent: () => void },
 ): Promise<PlaceVmAnswer> {
-  const init = { method: "PUT", body: JSON.stringify(body) };
+  const init = { method: "PUT", body: JSON.stringify(body), onSent };
   try {
     return await within(ms, async (signal) => {
       const url = hostUrl(base, "vms", subject.id);

@@ -33,6 +33,8 @@ export interface VmSeeker {
   fetchMs?: number;
   /** Whether it is still wanted: a DELETE may come first. */
   isWanted(): boolean;
+  /** A host is at work on it: there is time for what need not be done before. */
+  onAsked?(): void;
 }
 export type VmPlacement = { place: Place; got: VmPlaced } | Refusal;
 

@@ -5,7 +5,8 @@ import { promisify } from "node:util";
 import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
-const TRIAL_MS = 10_000;
+/** Of a browser's binary that is read from a slow disk for the first time. */
+const TRIAL_MS = 30_000;
 
 const CHROMIUM_PLACES = [
   "/usr/lib/chromium/chromium-headless-shell",

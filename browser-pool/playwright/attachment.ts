@@ -18,7 +18,8 @@ import { listeningAt } from "./network.ts";
 import type { Playwright, PlaywrightBrowser } from "./packages.ts";
 import { LineTransport } from "./transport.ts";
 
-const ATTACH_MS = 30_000;
+/** As long as a launch may take: it is part of one. */
+const ATTACH_MS = 60_000;
 
 type Goodbye = Extract<Question, { end: number }>;
 

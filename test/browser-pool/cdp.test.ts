@@ -106,6 +106,7 @@ class Client implements MuxClient {
 
 describe.skipIf(await missingBrowser())("the multiplexer", () => {
   let slot: Slot;
+  let another: () => Promise<Slot>;
   let folder: string;
   let playwrights: Playwrights;
 
@@ -118,7 +119,9 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
     const root = rootOf(folder);
     playwrights = await Playwrights.prepare({ root, machine, log: createLog("test", "silent") });
     const plan = { ...machine, folder, playwrights, allowance: await Allowance.of([]) };
-    slot = await launchSlot(plan, 1, 0, new AbortController().signal);
+    let count = 0;
+    another = () => launchSlot(plan, ++count, count - 1, new AbortController().signal);
+    slot = await another();
   });
   afterAll(async () => {
     await slot.close();
@@ -203,10 +206,11 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
   });
 
   test("rejects the host's own calls when the browser goes", async () => {
-    const waiting = slot.mux.call("Target.attachToBrowserTarget").catch(() => null);
-    await slot.close();
-    await slot.died;
+    const dying = await another();
+    const waiting = dying.mux.call("Target.attachToBrowserTarget").catch(() => null);
+    await dying.close();
+    await dying.died;
     await waiting;
-    await expect(slot.mux.call("Browser.getVersion")).rejects.toThrow("gone");
+    await expect(dying.mux.call("Browser.getVersion")).rejects.toThrow("gone");
   });
 });

@@ -42,7 +42,8 @@ describe.skipIf(await missingBrowser())("endpoints", () => {
     await firstPage(wire).goto(PAGE);
     await expect.poll(() => firstPage(cdp).title()).toBe("seen by all");
     const [page] = await puppeteer.pages();
-    await page?.click("button");
+    // It hears of the other client's navigation in its own time.
+    await (await page?.waitForSelector("button"))?.click();
     await expect.poll(() => firstPage(wire).title()).toBe("clicked");
     expect((await firstPage(cdp).screenshot()).length).toBeGreaterThan(100);
   });

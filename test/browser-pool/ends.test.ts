@@ -82,8 +82,16 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
   });
 
   test("at the deadline the sockets close with its code and the session is gone", async () => {
-    await rig.warm();
-    await rig.place(id, { expiresAt: Date.now() + 6_000 });
+    const { seq } = await rig.place(id);
+    const began = performance.now();
+    await RawCdp.open(rig, id);
+    await wireSocket();
+    const tookMs = performance.now() - began;
+    await rig.gateway.beat((one) => one.seq > seq && one.kinds.fast?.idle === 1);
+    await rig.delete(id);
+    id += "-late";
+    // Longer than its sockets take to come, however busy the machine is.
+    await rig.place(id, { expiresAt: Date.now() + 5_000 + 10 * tookMs });
     const cdp = await RawCdp.open(rig, id);
     const closed = closeOf(await wireSocket());
     const late = { code: CLOSE_CODES.deadline, reason: expect.stringContaining("deadline") };
@@ -157,9 +165,11 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
   });
 
   test("a warm browser that dies is replaced, and no session ends", async () => {
-    await rig.place(id);
+    const { seq } = await rig.place(id);
+    // Those of the sessions before it are gone, too.
     await rig.gateway.beat(
-      ({ kinds: { fast } }) => fast?.idle === 1 && fast.busy === 1 && fast.recycling === 0,
+      ({ seq: at, kinds: { fast } }) =>
+        at > seq && fast?.idle === 1 && fast.busy === 1 && fast.recycling === 0,
     );
     const browsers = () => browsersOf(rig.child.pid ?? 0);
     const [busy, warm, ...others] = browsers();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
 import { Site } from "./site.ts";
@@ -14,8 +14,8 @@ let forwarder: Forwarder;
 beforeAll(async () => {
   site = await new Site().start();
   folder = await mkdtemp(join(tmpdir(), "forwarder-"));
-  forwarder = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: site.port }]));
-  await forwarder.listen(join(folder, "s"));
+  forwarder = await listening("s");
+  forwarder.open();
 });
 afterAll(async () => {
   forwarder.close();
@@ -23,10 +23,17 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Asks the forwarder as a browser would, by what stands in the request line. */
-function ask(method: string, target: string): Promise<number> {
+/** A forwarder on a socket of this name, which lets the site be reached. */
+async function listening(name: string): Promise<Forwarder> {
+  const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: site.port }]));
+  await made.listen(join(folder, name));
+  return made;
+}
+
+/** Asks a forwarder as a browser would, by what stands in the request line. */
+function ask(method: string, target: string, name = "s"): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath: join(folder, "s"), method, path: target, agent: false });
+    const asked = request({ socketPath: join(folder, name), method, path: target, agent: false });
     asked.on("response", (response) => resolve(response.resume().statusCode ?? 0));
     asked.on("connect", (response, socket) => {
       socket.destroy();
@@ -38,11 +45,13 @@ function ask(method: string, target: string): Promise<number> {
 }
 
 test("nothing is reached before the browser has a session", async () => {
-  expect(await ask("GET", `${site.url}/`)).toBe(403);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`)).toBe(403);
-  forwarder.open();
-  expect(await ask("GET", `${site.url}/`)).toBe(200);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`)).toBe(200);
+  const fresh = await listening("fresh");
+  onTestFinished(() => fresh.close());
+  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(403);
+  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(403);
+  fresh.open();
+  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(200);
+  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(200);
 });
 
 // What a browser would have normalised: somebody who took a browser over would not.
@@ -60,11 +69,9 @@ test.each([
   ["CONNECT", "[0:0:0:0:0:ffff:7f00:1]:1"],
   ["CONNECT", "169.254.169.254:80"],
 ])("%s %s is refused", async (method, target) => {
-  forwarder.open();
   expect(await ask(method, target)).toBe(403);
 });
 
 test("a name without an address is 502", async () => {
-  forwarder.open();
   expect(await ask("GET", "http://no-such-name.invalid/")).toBe(502);
 });

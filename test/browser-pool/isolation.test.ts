@@ -74,7 +74,7 @@ describe.skipIf(await missingBrowser())("isolation", () => {
 
     test("can launch nothing and open no endpoint on the pool", async () => {
       const wire = await RawWire.open(rig, "s", version);
-      const launch = { executablePath: "/bin/true", args: [], timeout: 5_000 };
+      const launch = { executablePath: "/bin/true", args: [], timeout: 60_000 };
       expect(await wire.call(wire.guidOf("BrowserType") ?? "", "launch", launch)).toContain(
         "not allowed",
       );
@@ -104,7 +104,7 @@ describe.skipIf(await missingBrowser())("isolation", () => {
       const wire = await RawWire.open(rig, "s", version);
       const page = firstPage(await byWire(rig, "s"));
       await page.goto("data:text/html,<input type=file>");
-      const params = { selector: "input", localPaths: ["/etc/hostname"], timeout: 5_000 };
+      const params = { selector: "input", localPaths: ["/etc/hostname"], timeout: 60_000 };
       expect(await wire.call(wire.guidOf("Frame") ?? "", "setInputFiles", params)).toContain(
         "not allowed",
       );

@@ -137,7 +137,7 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
       wire.send(wire.guidOf("Frame") ?? "", "evaluateExpression", evaluation);
     await rig.gateway.report(id, (report) => report.sockets === 1);
     expect(await firstPage(other).evaluate("1 + 1")).toBe(2);
-  }, 180_000);
+  }, 600_000);
 
   test("leaves dialogs to the client that drives the browser, whichever that is", async () => {
     const older = (): Promise<Browser> => byWireOf("1.63", rig, id);

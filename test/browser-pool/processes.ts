@@ -47,9 +47,15 @@ export function below(pid: number): ProcessInfo[] {
 
 /** The main processes of the browsers below a pool, oldest first. */
 export function browsersOf(pool: number): number[] {
-  return below(pool)
+  const found = below(pool)
     .filter(({ command }) => /^\S*chrom\S* .*--remote-debugging-pipe/.test(command))
-    .filter(({ command }) => !command.includes("--type="))
-    .toSorted((left, right) => left.began - right.began)
-    .map((one) => one.pid);
+    .filter(({ command }) => !command.includes("--type="));
+  const pids = new Set(found.map(({ pid }) => pid));
+  return (
+    found
+      // What a browser has just forked goes by its command until it becomes another program.
+      .filter(({ parent }) => !pids.has(parent))
+      .toSorted((left, right) => left.began - right.began)
+      .map((one) => one.pid)
+  );
 }

@@ -43,6 +43,8 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
     site = await new Site().start();
     rig = await Rig.start({
       env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, SVC_MAX_FAST: "2" },
+      // For a busy machine.
+      limits: { profileMs: { fetch: 60_000, load: 60_000 } },
     });
     await rig.place("writer");
     const page = firstPage(await byWire(rig, "writer"));
@@ -155,8 +157,10 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
     const garbage = JSON.stringify({ cookies: [{ ...cookie, name: "a\nb;" }] });
     for (let tries = 0; tries < 4; tries += 1)
       expect((await rig.put(id, stored(garbage))).status).toBe(502);
-    await rig.place(id, stored(JSON.stringify(state)));
-    await rig.gateway.beat(({ kinds }) => kinds.fast?.busy === 1 && kinds.fast.idle === 1);
+    const { seq } = await rig.place(id, stored(JSON.stringify(state)));
+    await rig.gateway.beat(
+      (beat) => beat.seq > seq && beat.kinds.fast?.busy === 1 && beat.kinds.fast.idle === 1,
+    );
   });
 
   test("whose caller goes away while it is loaded takes no slot", async () => {

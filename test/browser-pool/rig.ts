@@ -9,8 +9,10 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import * as z from "zod";
 import { permissionFlags } from "../../browser-pool/permissions.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
+import type { PoolLimits } from "./own-limits.ts";
 
 const MAIN = fileURLToPath(new URL("../../browser-pool/main.ts", import.meta.url));
+const OWN_LIMITS = fileURLToPath(new URL("own-limits.ts", import.meta.url));
 const MINUTE = 60_000;
 
 const Ready = z.object({
@@ -26,6 +28,8 @@ export interface RigOptions {
   stateDir?: string;
   /** Another program than the pool's own front door. */
   main?: string;
+  /** Other limits than the pool's own. */
+  limits?: PoolLimits;
   /** Another user than the one of the tests. */
   uid?: number;
 }
@@ -46,7 +50,8 @@ export class Rig {
     child.stderr?.on("data", (text) => (this.stderr += String(text)));
   }
 
-  static async start({ env = {}, stateDir, main = MAIN, uid }: RigOptions = {}): Promise<Rig> {
+  static async start({ env = {}, stateDir, limits, uid, ...own }: RigOptions = {}): Promise<Rig> {
+    const main = own.main ?? (limits ? OWN_LIMITS : MAIN);
     const gateway = new Gateway();
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "rig-")));
@@ -59,6 +64,9 @@ export class Rig {
         SVC_HOST_TOKEN: HOST_TOKEN,
         SVC_STATE_DIR: folder,
         SVC_WARM_FAST: "1",
+        // However busy the machine is.
+        SVC_STOP_MS: "90000",
+        ...(limits && { TEST_LIMITS: JSON.stringify(limits) }),
         ...env,
       },
     });
@@ -109,7 +117,12 @@ export class Rig {
   }
 
   put(id: string, ask: Partial<PlaceSlot> = {}, init?: RequestInit): Promise<Response> {
-    const body = { kind: "fast", expiresAt: Date.now() + 5 * MINUTE, acquireMs: 60_000, ...ask };
+    const body = {
+      kind: "fast",
+      expiresAt: Date.now() + 60 * MINUTE,
+      acquireMs: 2 * MINUTE,
+      ...ask,
+    };
     return this.call("PUT", `/slots/${encodeURIComponent(id)}`, id, body, init);
   }
 

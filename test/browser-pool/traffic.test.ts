@@ -40,9 +40,9 @@ describe.skipIf(await missingBrowser())("traffic", () => {
     await page.goto(`${site.url}/popups`);
     await page.evaluate("burst(200)");
     const seen = (browser: typeof wire) => browser.contexts()[0]?.pages().length;
-    await expect.poll(() => seen(wire), { timeout: 120_000, interval: 200 }).toBe(201);
-    await expect.poll(() => seen(cdp), { timeout: 120_000, interval: 200 }).toBe(201);
-  }, 300_000);
+    await expect.poll(() => seen(wire), { timeout: 400_000, interval: 200 }).toBe(201);
+    await expect.poll(() => seen(cdp), { timeout: 400_000, interval: 200 }).toBe(201);
+  }, 900_000);
 
   test("files are uploaded by a wire client, by path and by content", async () => {
     const page = firstPage(await byWire(rig, id));
@@ -111,5 +111,5 @@ describe.skipIf(await missingBrowser())("traffic", () => {
       void client.call("Runtime.evaluate", { expression: `"x".repeat(${20 * MIB})` }, session);
     await rig.gateway.report(id, (report) => report.sockets === 1);
     expect((await other.call("Browser.getVersion")).result).toBeDefined();
-  }, 180_000);
+  }, 600_000);
 });

@@ -10,7 +10,7 @@ const missing = isDeployed() ? undefined : await missingBrowser();
 
 // Without a browser it is skipped, and the report names the reason.
 const reason = missing ? `: ${missing}` : "";
-describe.skipIf(missing)(`document 1${reason}`, { timeout: 60_000 }, async () => {
+describe.skipIf(missing)(`document 1${reason}`, { timeout: 240_000 }, async () => {
   const service = missing ? null : await serviceOf(await openTarget());
   afterAll(async () => {
     console.log(coverageTable("document 1", BROWSER_TABLES));

@@ -53,12 +53,19 @@ let calls = 0;
 /** Sends one DevTools call and answers its result. */
 export async function cdp(socket: WebSocket, method: string, params = {}): Promise<unknown> {
   const id = (calls += 1);
+  const answer = new Promise((resolve, reject) => {
+    // Listens until it has its own: several messages may come at once.
+    const hear = (data: WebSocket.RawData): void => {
+      const message: { id?: number; result?: unknown } = JSON.parse(String(data));
+      if (message.id !== id) return;
+      socket.off("message", hear);
+      resolve(message.result);
+    };
+    socket.on("message", hear);
+    socket.once("close", () => reject(new Error(`${method}: the socket closed`)));
+  });
   socket.send(JSON.stringify({ id, method, params }));
-  for (;;) {
-    const [data] = await once(socket, "message");
-    const message: { id?: number; result?: unknown } = JSON.parse(String(data));
-    if (message.id === id) return message.result;
-  }
+  return answer;
 }
 
 /** Sends head lines as they are and answers the status and the body of what came back. */

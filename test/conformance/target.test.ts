@@ -7,7 +7,7 @@ import { cleanEnv } from "./target.ts";
 
 test(
   "a run asks the gateway that BASE_URL names, and starts none",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const asked: (string | undefined)[] = [];
     const server = createServer(({ url, headers }, response) => {

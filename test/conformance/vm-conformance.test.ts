@@ -9,7 +9,7 @@ const TABLES = { ...VM_TABLES, ...VM_ADDITIVE_TABLES };
 const ALL = ["desktop", "snapshots", "volumes.mount"];
 
 // Machines may be real ones.
-describe("document 2", { timeout: 120_000 }, async () => {
+describe("document 2", { timeout: 240_000 }, async () => {
   const service = await vmServiceOf(await openVmTarget());
   afterAll(async () => {
     console.log(coverageTable("document 2", TABLES));

@@ -84,7 +84,7 @@ function startGateway(stateDir: string, hostToken: string, adminToken: string): 
       SVC_ADMIN_TOKEN: adminToken,
       SVC_SIGNING_SECRET: crypto.randomUUID(),
       SVC_PREVIEW_DOMAIN: "preview.localhost",
-      SVC_ACQUIRE_TIMEOUT_MS: "5000",
+      SVC_ACQUIRE_TIMEOUT_MS: "30000",
       WRANGLER_LOG: "error",
     },
   });

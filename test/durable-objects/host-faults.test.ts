@@ -32,10 +32,13 @@ async function withoutFleet(work: () => Promise<unknown>): Promise<void> {
     Object.assign(instance, { persist: () => Promise.reject(new Error("broken")) });
     await state.storage.sync();
   });
-  await work();
-  await runInDurableObject(object, (instance) => {
-    Reflect.deleteProperty(instance, "persist");
-  });
+  try {
+    await work();
+  } finally {
+    await runInDurableObject(object, (instance) => {
+      Reflect.deleteProperty(instance, "persist");
+    });
+  }
 }
 
 test("a registration that fails is repeated until the fleet knows the host", async () => {

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { fleet } from "../../durable-objects/fleet.ts";
+import { fleet, registeredHosts } from "../../durable-objects/fleet.ts";
 import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker-gateway.ts";
 
 async function placed(): Promise<{ pool: Pool; id: string; orgId: string }> {
@@ -100,4 +100,33 @@ test("the fleet is written only when what it knows of a host has changed", async
   expect((await fleet(env).list()).map(({ hostId }) => hostId)).not.toContain(pool.hostId);
   await pool.beat({ kinds: { fast: { idle: 1, busy: 0, recycling: 0 } } });
   expect((await fleet(env).list()).map(({ hostId }) => hostId)).toContain(pool.hostId);
+});
+
+test("a list of hosts that was read before one registered is not held after it", async () => {
+  let isRead = (): void => undefined;
+  const read = new Promise<void>((resolve) => (isRead = resolve));
+  let goOn = (): void => undefined;
+  const wanted = new Promise<void>((resolve) => (goOn = resolve));
+  /** The fleet, whose answers come late. */
+  const FLEET = {
+    idFromName: (name: string) => env.FLEET.idFromName(name),
+    get: (id: DurableObjectId) => ({
+      fetch: async (request: Request) => {
+        const answer = await env.FLEET.get(id).fetch(request);
+        isRead();
+        await wanted;
+        return answer;
+      },
+    }),
+  } as unknown as Env["FLEET"];
+  const known = async (hosts: ReturnType<typeof registeredHosts>) =>
+    (await hosts).map(({ hostId }) => hostId);
+  // So that nothing is held.
+  await fleet(env).remove("nobody");
+  const early = registeredHosts({ ...env, FLEET });
+  await read;
+  const pool = await newPool();
+  goOn();
+  expect(await known(early)).not.toContain(pool.hostId);
+  expect(await known(registeredHosts(env))).toContain(pool.hostId);
 });

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { SandboxStore } from "../../durable-objects/sandbox-store.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { app } from "../../src/app.ts";
-import { call, json, newOrg, patiently } from "../support/worker-gateway.ts";
+import { call, json, newOrg } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../support/worker-vm-host.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
@@ -111,13 +111,17 @@ describe("a create whose object dies", () => {
     const host = await newVmHost();
     await host.steer({ put: "hang" });
     const { key } = await newOrg("free", { vms: 1 });
-    const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 30_000);
+    const creating = call("/sandboxes", { method: "POST", bearer: key });
     const id = await startingOf(key);
+    // Written once the host is at work on it.
+    const sandbox = await vi.waitFor(async () => {
+      const kept = await stored(id);
+      if (kept?.state.status !== "starting") throw new Error("not yet");
+      return { ...kept, state: kept.state };
+    }, 30_000);
     const stub = env.SANDBOXES.getByName(id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
     expect((await creating).status).toBe(503);
-    const sandbox = await stored(id);
-    if (sandbox?.state.status !== "starting") throw new Error("not starting");
     const state = { ...sandbox.state, giveUpAt: Date.now() - 1 };
     await runInDurableObject(env.SANDBOXES.getByName(id), (_object, { storage }) =>
       storage.kv.put("sandbox", { ...sandbox, state }),
@@ -135,15 +139,18 @@ describe("a create whose object dies", () => {
 
 test("a sandbox that is deleted while it is created holds nothing: no place, no machine", async () => {
   const host = await newVmHost();
-  await host.steer({ put: "hang" });
+  await host.steer({ put: "wait" });
   const { key } = await newOrg("free", { vms: 1 });
-  const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 5_000);
+  const creating = call("/sandboxes", { method: "POST", bearer: key });
   const id = await startingOf(key);
+  await vi.waitFor(async () => expect(await host.calls("PUT")).toHaveLength(1), 30_000);
   expect((await call(`/sandboxes/${id}`, { method: "DELETE", bearer: key })).status).toBe(200);
   expect((await call(`/sandboxes/${id}`, { bearer: key })).status).toBe(200);
+  // Its machine is made all the same, and given back.
   await host.steer({});
-  expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
+  const next = await newSandbox(key);
   expect((await creating).status).toBeGreaterThanOrEqual(502);
+  await vi.waitFor(async () => expect(await host.held()).toEqual([next.sandboxId]), 30_000);
   const view = await call(`/sandboxes/${id}`, { bearer: key });
   expect(await view.json()).toMatchObject({ state: "gone", closeReason: "deleted" });
 });
@@ -189,7 +196,7 @@ test("a duty whose object dies before it is done is done by the alarm", async ()
   expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(429);
   // The lost alarm is set again by any look at the sandbox.
   await call(`/sandboxes/${id}`, { bearer: key });
-  expect(await runDurableObjectAlarm(stub)).toBe(true);
+  await vi.waitFor(async () => expect(await runDurableObjectAlarm(stub)).toBe(true), 30_000);
   expect((await stored(id))?.owed).toEqual([]);
   expect((await stored(id))?.state.bill.spans).toEqual([]);
   expect((await call("/sandboxes", { method: "POST", bearer: key })).status).toBe(201);
@@ -224,12 +231,13 @@ test("what a sandbox owes has its alarm in the same turn as the change: nothing 
   const { key } = await newOrg("professional");
   const { sandboxId } = await newSandbox(key);
   const stub = env.SANDBOXES.getByName(sandboxId);
-  const [alarm, owedAt] = await runInDurableObject(stub, async (_object, state) => {
+  const [alarm, owedAt, now] = await runInDurableObject(stub, async (_object, state) => {
+    const at = Date.now();
     // As it is long after the create: the next thing is the end of the idle window.
-    await state.storage.setAlarm(Date.now() + 3_600_000);
-    const applied = new SandboxStore(state.storage).apply({ type: "delete" }, Date.now());
-    return [await state.storage.getAlarm(), applied?.sandbox.retryAt];
+    await state.storage.setAlarm(at + 3_600_000);
+    const applied = new SandboxStore(state.storage).apply({ type: "delete" }, at);
+    return [await state.storage.getAlarm(), applied?.sandbox.retryAt, at];
   });
-  expect(owedAt).toBeGreaterThan(Date.now());
+  expect(owedAt).toBeGreaterThan(now);
   expect(alarm).toBe(owedAt);
 });

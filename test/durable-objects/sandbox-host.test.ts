@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { call, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost, vmOf } from "../support/worker-vm-host.ts";
 
 async function placed() {
@@ -84,12 +84,10 @@ describe("a heartbeat of a VM host", () => {
   });
 
   test("with a machine that is still being made waits with it", async () => {
-    const { host, key } = await placed();
-    const { orgId } = await newOrg();
-    expect([key, orgId]).toBeTruthy();
-    await host.steer({ put: "hang" });
+    const { host } = await placed();
+    await host.steer({ put: "wait" });
     const other = await newOrg();
-    const creating = patiently("/sandboxes", { method: "POST", bearer: other.key }, 5_000);
+    const creating = call("/sandboxes", { method: "POST", bearer: other.key });
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes?state=starting", { bearer: other.key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
@@ -99,6 +97,8 @@ describe("a heartbeat of a VM host", () => {
     const held = (await host.heartbeat()).vms;
     const reply = await host.beat({ vms: [...held, vmOf(id, { state: "starting" })] });
     expect(reply.end).toEqual([]);
+    await vi.waitFor(async () => expect(await host.calls("PUT")).toHaveLength(2), 30_000);
+    await host.steer({ put: "fault" });
     expect((await creating).status).toBe(502);
     // Its create has failed: the machine that came after all is nobody's.
     const after = await host.beat({ vms: [...held, vmOf(id)] });

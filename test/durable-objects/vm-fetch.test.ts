@@ -30,7 +30,8 @@ async function elsewhere() {
     findVmHost(env, {
       subject: { org: all.orgId, id },
       body: { kind: "sandbox", source, isolation: "dedicated", ...size },
-      acquireMs: 500,
+      // Short where it is waited for, and longer than it takes to ask.
+      acquireMs: 5_000,
       fetchMs,
       saved,
       isWanted: () => true,
@@ -45,7 +46,7 @@ describe("a host that has to fetch what a machine begins from", () => {
     const { first, other, find } = await elsewhere();
     await first.steer({ put: "wait" });
     const long = find("long", 60_000);
-    await vi.waitFor(async () => expect(await asked(first)).toBe(1), 10_000);
+    await vi.waitFor(async () => expect(await asked(first)).toBe(1), 30_000);
     // Begun later, and over earlier: that is how long one would have that has it.
     expect(await find("short", 0)).toMatchObject({
       refused: { code: "NoCapacity", context: { hint: expect.stringContaining("in a minute") } },
@@ -88,7 +89,7 @@ describe("a host that has to fetch what a machine begins from", () => {
     const { first, fork, snapshotId, get } = await elsewhere();
     await first.steer({ put: "wait" });
     const forking = fork(snapshotId);
-    await vi.waitFor(async () => expect(await asked(first)).toBe(1), 10_000);
+    await vi.waitFor(async () => expect(await asked(first)).toBe(1), 30_000);
     const list = SandboxList.parse(await (await get("/sandboxes?state=starting")).json());
     const [starting] = list.sandboxes;
     const held = Date.parse(starting?.expiresAt ?? "") - Date.parse(starting?.createdAt ?? "");

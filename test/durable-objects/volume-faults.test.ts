@@ -142,10 +142,10 @@ describe("what a sandbox that is over did not give back", () => {
   });
 });
 
-/** A create whose host does not answer, at the moment its sandbox has the volume. */
+/** A create whose host does not answer until it is steered, at the moment its sandbox has the volume. */
 async function hangingCreate() {
   const host = await newVmHost(MOUNTS);
-  await host.steer({ put: "hang" });
+  await host.steer({ put: "wait" });
   const { key } = await newOrg("professional");
   const { volumeId } = await newVolume(key);
   const creating = createWith(key, [volumeId]);
@@ -172,8 +172,10 @@ test("a create whose object dies while its host makes the machine gives its volu
       state: { ...sandbox.state, giveUpAt: Date.now() - 1 },
     });
   });
-  await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
-  await vi.waitFor(async () => expect(await holderOf(volumeId)).toBe(null), 30_000);
+  await vi.waitFor(async () => {
+    await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
+    expect(await holderOf(volumeId)).toBe(null);
+  }, 30_000);
 });
 
 test("a sandbox that is deleted while it is created keeps no volume", async () => {

@@ -3,13 +3,13 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { chromium, type Browser } from "playwright-core";
 import puppeteer from "puppeteer-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { testGateway } from "../support/gateway.ts";
+import { PATIENT, testGateway } from "../support/gateway.ts";
 import { parseRaw, sendRaw } from "../support/raw-http.ts";
 import { PoolProcess } from "../support/pool-process.ts";
 import { startSite } from "../support/site.ts";
 
 const site = await startSite();
-const gateway = await testGateway();
+const gateway = await testGateway(PATIENT);
 const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
 const key = await gateway.newKey();
 afterAll(async () => {
@@ -65,7 +65,7 @@ describe.each([
         const record = await read(session.sessionId);
         expect(record).toMatchObject({ status: "released", closeReason: "client_disconnected" });
       },
-      { timeout: 30_000, interval: 200 },
+      { timeout: 90_000, interval: 200 },
     );
     expect(Date.now() - closedAt).toBeGreaterThanOrEqual(LIMITS.lingerMs);
   });
@@ -90,7 +90,7 @@ test("both endpoints see one browser", async () => {
   const wire = await chromium.connect(session.wsEndpoint);
   const cdp = await chromium.connectOverCDP(session.cdpEndpoint);
   await pageOf(wire).goto(site.url);
-  await vi.waitFor(() => expect(pageOf(cdp).url()).toBe(site.url), 30_000);
+  await vi.waitFor(() => expect(pageOf(cdp).url()).toBe(site.url), 90_000);
   await pageOf(cdp).click("#more");
   expect(await pageOf(wire).textContent("#count")).toBe("1");
   await call(`/sessions/${session.sessionId}`, "DELETE");

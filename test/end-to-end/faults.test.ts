@@ -8,16 +8,18 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { chromium } from "playwright-core";
 import { afterAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { testGateway } from "../support/gateway.ts";
+import { PATIENT, testGateway } from "../support/gateway.ts";
 import { PoolProcess } from "../support/pool-process.ts";
 import { killIfThere } from "../support/process-tree.ts";
 import { startSite } from "../support/site.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 200 };
+const PATIENCE = { timeout: 90_000, interval: 200 };
+// Several of these waits, and the restart of a gateway.
+vi.setConfig({ testTimeout: 400_000 });
 
 const site = await startSite();
 const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
-let gateway = await testGateway({}, { port: 0, stateDir });
+let gateway = await testGateway(PATIENT, { port: 0, stateDir });
 const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
 const key = await gateway.newKey();
 afterAll(async () => {
@@ -55,7 +57,7 @@ test("a browser that is killed: the socket says why, the session is released, th
   expect([code, String(reason)]).toEqual([CLOSE_CODES.gone, "The browser crashed."]);
   await vi.waitFor(
     async () => expect((await read(session.sessionId)).closeReason).toBe("browser_crashed"),
-    { timeout: 30_000, interval: 100 },
+    PATIENCE,
   );
   await vi.waitFor(async () => {
     const health = Health.parse(await (await call("/health")).json());
@@ -84,7 +86,7 @@ test("a gateway that restarts knows the session, and its URL leads to the same t
   const port = Number(gateway.url.port);
   await gateway.close();
   await gone;
-  gateway = await testGateway({}, { port, stateDir });
+  gateway = await testGateway(PATIENT, { port, stateDir });
   const after = await vi.waitFor(() => chromium.connect(session.wsEndpoint), PATIENCE);
   expect(after.contexts()[0]?.pages()[0]?.url()).toBe(site.url);
   expect((await read(session.sessionId)).status).toBe("active");

@@ -52,7 +52,7 @@ test.each([
   ["one byte", 1],
   ["exactly one part", PART],
   ["three parts, the last one small", 2 * PART + 12_345],
-])("a file of %s comes back as it was", { timeout: 60_000 }, async (name, size) => {
+])("a file of %s comes back as it was", async (name, size) => {
   const path = fileOf(name.replaceAll(/\W/g, "-"), size);
   const back = `${path}.back`;
   const object = named(name.replaceAll(/\W/g, "-"));

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { SessionList } from "@svc/contract/browser/session.ts";
 import { afterAll, expect, test } from "vitest";
-import { testGateway } from "../support/gateway.ts";
+import { PATIENT, testGateway } from "../support/gateway.ts";
 import { PoolProcess } from "../support/pool-process.ts";
 import { startSite } from "../support/site.ts";
 
 const run = promisify(execFile);
 const site = await startSite();
-const gateway = await testGateway();
+const gateway = await testGateway(PATIENT);
 const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
 afterAll(async () => {
   await pool.close();

@@ -1,8 +1,10 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { Health } from "@svc/contract/browser/health.ts";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { healthOf } from "../../src/routes/health.ts";
-import { call, newPool } from "../support/worker-gateway.ts";
+import { call, clearFleet, newPool } from "../support/worker-gateway.ts";
+
+beforeEach(clearFleet);
 
 test("without a pool the gateway is alive and saturated", async () => {
   const response = await call("/health");

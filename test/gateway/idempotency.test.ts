@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool } from "../support/worker-gateway.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();
@@ -41,18 +41,13 @@ describe("Idempotency-Key on POST /sessions", async () => {
 
   test("a repeat waits although the object was evicted while the first one ran", async () => {
     await pool.steer({ put: "full" });
-    const repeat = () => {
-      const headers = { "idempotency-key": "h" };
-      const init = { method: "POST", body: "{}", headers, bearer: key };
-      return patiently("/sessions", init, 30_000);
-    };
-    const first = repeat();
+    const first = create("h");
     const object = env.IDEMPOTENCY.getByName(`${orgId} h`);
     const isRunning = () =>
       runInDurableObject(object, (_object, state) => state.storage.kv.get("kept") !== undefined);
     await vi.waitFor(async () => expect(await isRunning()).toBe(true), 30_000);
     await evictDurableObject(object);
-    const second = repeat();
+    const second = create("h");
     await pool.steer({ put: "ok" });
     const answers = await Promise.all([first, second]);
     const bodies = await Promise.all(answers.map((answer) => answer.text()));

@@ -1,6 +1,6 @@
 import { TemplateList } from "@svc/contract/vm/template.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg } from "../support/worker-gateway.ts";
+import { call, newOrg, unhurried } from "../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../support/worker-snapshots.ts";
 import {
   newBuildHost,
@@ -32,6 +32,7 @@ describe("snapshots of an org", () => {
   });
 
   test("are never more, of however many that are taken at once", async () => {
+    unhurried();
     const { key, id } = await snapshotting({}, { snapshots: 3 });
     const { sandboxId } = await newSandbox(key);
     const takers = [id, sandboxId].map((one) => callerOf(key, one));
@@ -68,7 +69,7 @@ describe("templates of an org", () => {
       });
       expect(answer.status).not.toBe(429);
       return answer;
-    }, 10_000);
+    }, 30_000);
     expect([response.status, await response.json()]).toEqual([
       403,
       {
@@ -87,7 +88,7 @@ describe("templates of an org", () => {
     };
     expect(await listed()).toEqual([templateId]);
     await call(`/templates/${templateId}`, { method: "DELETE", bearer: key });
-    const next = await vi.waitFor(() => newTemplate(key), 10_000);
+    const next = await vi.waitFor(() => newTemplate(key), 30_000);
     expect(await listed()).toEqual([next.templateId]);
   });
 
@@ -99,6 +100,6 @@ describe("templates of an org", () => {
     expect(await until(key, templateId)).toMatchObject({ state: "failed" });
     await host.steer({});
     // Written to the list a moment later.
-    await vi.waitFor(() => newTemplate(key), 10_000);
+    await vi.waitFor(() => newTemplate(key), 30_000);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { descendants, expectGone, isAlive } from "./processes.ts";
-import { ROLES, type Role, Service } from "./service.ts";
+import { ROLES, type Role, START_MS, Service } from "./service.ts";
 
-const START_MS = 300_000;
+const SOON = { timeout: START_MS };
 
-describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }, () => {
+describe.skipIf(process.platform !== "linux")("npm start", { timeout: 4 * START_MS }, () => {
   test("prints ready on a line of its own, and the key it writes opens the gateway", async () => {
     await using service = await Service.ready();
     expect(await service.health()).toBe(200);
@@ -26,7 +26,7 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
     const gateway = service.process("gateway");
     const hosts = [service.process("pool"), service.process("vmHost")];
     end(service);
-    await expect.poll(() => isAlive(gateway)).toBe(false);
+    await expect.poll(() => isAlive(gateway), SOON).toBe(false);
     // Hosts end first: they still report to the gateway what they end.
     expect(hosts.map(isAlive)).toEqual([false, false]);
     await service.expectNothingLeft(family);
@@ -54,7 +54,7 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
     "SIGKILL of the %s as soon as the %s is there leaves nothing behind",
     async (killed, seen) => {
       await using service = new Service();
-      await expect.poll(() => service.find(seen), { timeout: 30_000, interval: 5 }).toBeDefined();
+      await expect.poll(() => service.find(seen), { ...SOON, interval: 5 }).toBeDefined();
       const family = service.family();
       process.kill(service.process(killed).pid, "SIGKILL");
       await service.expectNothingLeft(family);
@@ -68,8 +68,8 @@ describe.skipIf(process.platform !== "linux")("npm start", { timeout: START_MS }
       const before = descendants(service.process(role).pid);
       process.kill(service.process(role).pid, "SIGKILL");
       await expectGone(before);
-      await expect.poll(() => service.find(role)).toBeDefined();
-      await expect.poll(() => service.health()).toBe(200);
+      await expect.poll(() => service.find(role), SOON).toBeDefined();
+      await expect.poll(() => service.health(), SOON).toBe(200);
     }
     const family = service.family();
     process.kill(service.pid, "SIGTERM");

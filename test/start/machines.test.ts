@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { missingMachine } from "../vm-host/needs.ts";
-import { Service, stateDir } from "./service.ts";
+import { START_MS, Service, stateDir } from "./service.ts";
 
 const isRoot = process.getuid?.() === 0;
 const hindrance = await missingMachine();
-const START_MS = 240_000;
+const LONG = 5 * START_MS;
 
 const lineOf = (service: Service): string =>
   service.lines.find((line) => /^ +(on|off) +sandboxes /.test(line)) ?? "";
@@ -20,7 +20,7 @@ function emptyCache() {
   return { folder, cache };
 }
 
-describe.skipIf(process.platform !== "linux")("machines under npm start", () => {
+describe.skipIf(process.platform !== "linux")("machines under npm start", { timeout: LONG }, () => {
   test("without an image the rest works, and the banner has the line that makes one", async () => {
     const { folder, cache } = emptyCache();
     await using service = await Service.ready({ SVC_CACHE_DIR: cache }, folder);
@@ -30,14 +30,13 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
 
   test.skipIf(!isRoot)(
     "an image that is being built is said with how far it is, and its build ends with the service",
-    { timeout: START_MS },
     async () => {
       const { folder, cache } = emptyCache();
       const env = { SVC_CACHE_DIR: cache, SVC_BUILD_IMAGES: "1" };
       await using service = await Service.ready(env, folder);
       expect(lineOf(service)).toMatch(/^ +off +sandboxes +Image base is being built: \d+ %/);
       const isAtWork = () => service.family().some(({ command }) => command.includes("mmdebstrap"));
-      await expect.poll(isAtWork, { timeout: 120_000 }).toBe(true);
+      await expect.poll(isAtWork, { timeout: START_MS }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);
@@ -46,7 +45,6 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
 
   test.skipIf(hindrance !== undefined || !isRoot)(
     "without QEMU sandboxes are off and nothing else",
-    { timeout: START_MS },
     async () => {
       const qemu = spawnSync("which", ["qemu-system-x86_64"], { encoding: "utf8" }).stdout.trim();
       // Gone for the service alone: in a mount namespace of its own.
@@ -63,7 +61,6 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
 
   test.skipIf(hindrance !== undefined)(
     "a service with a warm machine leaves nothing of it",
-    { timeout: 3 * START_MS },
     async () => {
       const folder = stateDir();
       // Machines' users pass through to the run's folder.
@@ -72,7 +69,8 @@ describe.skipIf(process.platform !== "linux")("machines under npm start", () => 
       expect(lineOf(service)).toMatch(/^ +on +sandboxes +QEMU \d/);
       const hasMachine = () =>
         service.family().some(({ command }) => command.includes("-incoming defer"));
-      await expect.poll(hasMachine, { timeout: START_MS, interval: 500 }).toBe(true);
+      // Its template may have to be made first.
+      await expect.poll(hasMachine, { timeout: 3 * START_MS, interval: 500 }).toBe(true);
       const family = service.family();
       process.kill(service.process("supervisor").pid, "SIGTERM");
       await service.expectNothingLeft(family);

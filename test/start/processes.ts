@@ -49,11 +49,13 @@ export function marked(folder: string): Process[] {
   );
 }
 
+/** What ends because another has ended may be loading still, and hears of it after that. */
+export const GONE_MS = 120_000;
+
 /** Waits until all of these are gone. */
 export async function expectGone(known: Process[]): Promise<void> {
-  await expect
-    .poll(() => known.filter(isAlive).map(({ pid, command }) => `${pid} ${command}`))
-    .toEqual([]);
+  const alive = () => known.filter(isAlive).map(({ pid, command }) => `${pid} ${command}`);
+  await expect.poll(alive, { timeout: GONE_MS }).toEqual([]);
 }
 
 export function isAlive({ pid, bornAt }: Process): boolean {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
 import { killIfThere } from "../support/process-tree.ts";
-import { type Process, descendants, expectGone, isAlive, marked } from "./processes.ts";
+import { GONE_MS, type Process, descendants, expectGone, isAlive, marked } from "./processes.ts";
 
 /** What a process of `npm start` is, by a piece of its command line. */
 export const ROLES = {
@@ -20,8 +20,16 @@ export const ROLES = {
 } as const;
 export type Role = keyof typeof ROLES;
 
-/** Machines and images take minutes: only where a test is about them. */
-const QUIET = { SVC_WARM_FAST: "1", SVC_WARM_VM: "0", SVC_BUILD_IMAGES: "0" };
+/** How long a start, or anything of it, may take on the busiest of computers. */
+export const START_MS = 300_000;
+
+/** Machines and images take minutes: only where a test is about them. Hosts may stop as slowly as the computer is. */
+const QUIET = {
+  SVC_WARM_FAST: "1",
+  SVC_WARM_VM: "0",
+  SVC_BUILD_IMAGES: "0",
+  SVC_STOP_MS: "90000",
+};
 
 export function stateDir(): string {
   return mkdtempSync(join(tmpdir(), "svc-start-"));
@@ -56,7 +64,7 @@ export class Service implements AsyncDisposable {
   ): Promise<Service> {
     const service = new Service(env, folder, before);
     await expect
-      .poll(() => service.lines.find((line) => line.startsWith("ready ")), { timeout: 120_000 })
+      .poll(() => service.lines.find((line) => line.startsWith("ready ")), { timeout: START_MS })
       .toMatch(/^ready http:\/\/127\.0\.0\.1:\d+$/)
       .catch(async (error: Error) => {
         await service[Symbol.asyncDispose]();
@@ -89,7 +97,7 @@ export class Service implements AsyncDisposable {
   async wholeFamily(): Promise<Process[]> {
     const isOn = this.lines.some((line) => /^ +on +browsers \(fast\)/.test(line));
     const isWarm = () => this.family().some(({ command }) => /headless.shell/.test(command));
-    if (isOn) await expect.poll(isWarm, { timeout: 60_000 }).toBe(true);
+    if (isOn) await expect.poll(isWarm, { timeout: START_MS }).toBe(true);
     return this.family();
   }
 
@@ -111,7 +119,7 @@ export class Service implements AsyncDisposable {
   /** Nothing that belongs to it is left, neither known now nor born since. */
   async expectNothingLeft(known: Process[]): Promise<void> {
     await expectGone(known);
-    await expect.poll(() => marked(this.folder)).toEqual([]);
+    await expect.poll(() => marked(this.folder), { timeout: GONE_MS }).toEqual([]);
   }
 
   /** Ends it whatever state a failed test left it in. */

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { Service } from "./service.ts";
+import { START_MS, Service } from "./service.ts";
 
-describe.skipIf(process.platform !== "linux")("the state folder", { timeout: 300_000 }, () => {
+const LONG = 3 * START_MS;
+
+describe.skipIf(process.platform !== "linux")("the state folder", { timeout: LONG }, () => {
   test("a second start on it refuses in one line and leaves the first alone", async () => {
     await using first = await Service.ready();
     const second = new Service({}, first.folder);
@@ -30,7 +32,7 @@ describe.skipIf(process.platform !== "linux")("the state folder", { timeout: 300
   });
 });
 
-test("a taken port is said in one line", async () => {
+test("a taken port is said in one line", { timeout: LONG }, async () => {
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const address = other.address();
@@ -44,7 +46,7 @@ test("a taken port is said in one line", async () => {
 
 test.skipIf(process.platform !== "linux")(
   "a missing browser turns browsers off and nothing else",
-  { timeout: 240_000 },
+  { timeout: LONG },
   async () => {
     await using service = await Service.ready({ SVC_CHROMIUM: "/nowhere/chromium" });
     expect(service.lines.some((line) => /^\s+off\b.*\/nowhere\/chromium/.test(line))).toBe(true);
@@ -54,7 +56,7 @@ test.skipIf(process.platform !== "linux")(
 
 test.skipIf(process.platform !== "linux")(
   "the banner tells the key, and what may be reached although it is private",
-  { timeout: 240_000 },
+  { timeout: LONG },
   async () => {
     await using service = await Service.ready({ SVC_EGRESS_ALLOW: "127.0.0.1:9" });
     const said = service.lines.join("\n");

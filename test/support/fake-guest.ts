@@ -23,6 +23,8 @@ export class FakeGuest {
   /** What came on the connections of upgrades that it refused, after its refusal. */
   readonly overheard: string[] = [];
   #onNext: ((socket: WebSocket) => void) | null = null;
+  /** Since the first dial: others may come before it listens. */
+  #listening: Promise<unknown> | null = null;
   /** An answer of events that waits for its client to come back. */
   #goOn: (() => void) | null = null;
 
@@ -76,6 +78,7 @@ export class FakeGuest {
   /** Echoes messages; `headers` and `url` say what the upgrade carried, `close 4404` closes with that code. */
   control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("error", () => client.terminate());
       this.#onNext?.(client);
       this.#onNext = null;
       client.on("message", (data, isBinary) => {
@@ -104,10 +107,8 @@ export class FakeGuest {
 
   async #dial(port: number): Promise<Socket> {
     if (!OPEN_PORTS.includes(port)) throw refuse("ConnectionRefused", "nothing listens");
-    if (!this.#server.listening) {
-      this.#server.listen(0, "127.0.0.1");
-      await once(this.#server, "listening");
-    }
+    this.#listening ??= once(this.#server.listen(0, "127.0.0.1"), "listening");
+    await this.#listening;
     const socket = connect((this.#server.address() as AddressInfo).port, "127.0.0.1");
     await once(socket, "connect");
     return socket;

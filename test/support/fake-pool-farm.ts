@@ -3,9 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { FakePool } from "./fake-pool.ts";
 import { FakeVmHost } from "./fake-vm-host.ts";
+import { LASTING } from "./serving.ts";
 
 // Its own process: POST makes a fake pool, POST /vm a fake VM host, and answers its URL. Ends with the test run.
-const farm = createServer((request, response) => {
+const farm = createServer(LASTING, (request, response) => {
   const host = request.url === "/vm" ? new FakeVmHost("host") : new FakePool("host");
   void host.listen().then((url) => response.end(url));
 });

@@ -6,7 +6,7 @@ import { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
-import { servingAll } from "./serving.ts";
+import { LASTING, servingAll } from "./serving.ts";
 
 /** How a fake pool answers. */
 export const FakePoolMode = z.object({
@@ -45,10 +45,11 @@ export class FakePool {
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
-    this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
+    const answer = servingAll((request, response) => this.#answer(request, response));
+    this.#server = createServer(LASTING, answer);
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
-      void this.#upgrade(request, socket, head);
+      this.#upgrade(request, socket, head).catch(() => socket.destroy());
     });
   }
 
@@ -127,6 +128,7 @@ export class FakePool {
       return;
     }
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("error", () => client.terminate());
       client.on("message", (data, isBinary) => {
         const text = String(data as Buffer);
         if (text === "headers") client.send(JSON.stringify(request.headers));

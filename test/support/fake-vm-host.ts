@@ -14,7 +14,7 @@ import { FakeFiles, FakeFilesMode } from "./fake-files.ts";
 import { FakeGuest } from "./fake-guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./fake-pool.ts";
 import { FakeStatesMode, FakeVmStates } from "./fake-vm-states.ts";
-import { servingAll } from "./serving.ts";
+import { LASTING, servingAll } from "./serving.ts";
 
 /** How a fake VM host answers. */
 export const FakeVmMode = z.object({
@@ -98,10 +98,11 @@ export class FakeVmHost {
       },
       nextSeq: () => (this.seq += 1),
     });
-    this.#server = createServer(servingAll((request, response) => this.#answer(request, response)));
+    const answer = servingAll((request, response) => this.#answer(request, response));
+    this.#server = createServer(LASTING, answer);
     this.#server.on("upgrade", (request, socket: Duplex, head) => {
       socket.on("error", () => socket.destroy());
-      void this.#upgrade(request, socket, head);
+      this.#upgrade(request, socket, head).catch(() => socket.destroy());
     });
   }
 
@@ -112,8 +113,8 @@ export class FakeVmHost {
     await once(this.#server, "close");
   }
 
-  async listen(): Promise<string> {
-    await this.comeBack();
+  async listen(port = 0): Promise<string> {
+    await this.comeBack(port);
     return `http://127.0.0.1:${this.#port}`;
   }
 
@@ -131,8 +132,8 @@ export class FakeVmHost {
   }
 
   /** Listens where it did before. */
-  async comeBack(): Promise<void> {
-    this.#server.listen(this.#port, "127.0.0.1");
+  async comeBack(port = this.#port): Promise<void> {
+    this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     this.#port = (this.#server.address() as AddressInfo).port;
   }

@@ -3,6 +3,10 @@ import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import type { Miniflare } from "miniflare";
 import { startGateway } from "../../scripts/gateway.ts";
 import { applyMigrations } from "../../scripts/migrate.ts";
+import { steadyPort } from "./steady-port.ts";
+
+/** For a gateway with a real pool: on a busy machine a browser takes its time. */
+export const PATIENT = { SVC_ACQUIRE_TIMEOUT_MS: "120000" };
 
 /** A gateway of a test's own: the real Worker in a real workerd, nothing kept. */
 export interface TestGateway {
@@ -13,7 +17,7 @@ export interface TestGateway {
   newKey(plan?: PlanName, overrides?: PlanOverrides): Promise<string>;
 }
 
-/** `place`: a port and a state folder, for a gateway that is to come back. */
+/** `place`: a port and a state folder, for a gateway that is to come back: with a folder and no port, one where it can. */
 export async function testGateway(
   bindings: Record<string, string> = {},
   place: { port: number; stateDir?: string } = { port: 0 },
@@ -23,8 +27,10 @@ export async function testGateway(
     SVC_SIGNING_SECRET: "signing",
     SVC_ADMIN_TOKEN: "admin",
   };
+  const isToComeBack = place.port === 0 && place.stateDir !== undefined;
   const { url, miniflare } = await startGateway({
     ...place,
+    port: isToComeBack ? await steadyPort() : place.port,
     bindings: { ...secrets, ...bindings },
   });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");

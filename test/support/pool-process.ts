@@ -30,6 +30,8 @@ export class PoolProcess {
       SVC_HOST_TOKEN: gateway.hostToken,
       SVC_STATE_DIR: stateDir,
       SVC_HOST_ID: hostId,
+      // However busy this computer is.
+      SVC_STOP_MS: "90000",
       SVC_LOG_LEVEL: "warn",
       ...env,
     });
@@ -44,7 +46,10 @@ export class PoolProcess {
   }
 
   async ready(): Promise<void> {
-    await once(this.#child, "message");
+    const child = this.#child;
+    const gone = new AbortController();
+    child.once("exit", () => gone.abort(new Error("the pool ended before it was ready")));
+    await once(child, "message", { signal: gone.signal });
   }
 
   /** Another start of the same host. */

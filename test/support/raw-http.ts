@@ -9,8 +9,11 @@ export async function sendRaw(base: URL, lines: string[], body = ""): Promise<st
   socket.write(head + body);
   let answer = "";
   socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
-  await once(socket, "close");
-  return answer;
+  return new Promise((resolve, reject) => {
+    // A server that refuses what it has not read may reset the connection behind its answer.
+    socket.on("error", (error) => answer === "" && reject(error));
+    socket.on("close", () => resolve(answer));
+  });
 }
 
 /** Status and body of a raw response. */

@@ -2,6 +2,7 @@ import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { beat } from "./fake-vm-beat.ts";
 import { FakeVmHost } from "./fake-vm-host.ts";
 import { testGateway, type TestGateway } from "./gateway.ts";
+import { steadyPort } from "./steady-port.ts";
 
 export const PREVIEW_DOMAIN = "preview.localhost";
 
@@ -34,7 +35,7 @@ export class VmGateway {
     const gateway = await open({ port: 0, ...(stateDir !== undefined && { stateDir }) });
     const host = new FakeVmHost(gateway.hostToken);
     host.capabilities = capabilities;
-    const url = await host.listen();
+    const url = await host.listen(await steadyPort());
     await beat(gateway, host, url);
     const key = await gateway.newKey();
     const headers = { authorization: `Bearer ${key}` };

@@ -14,18 +14,20 @@ export const storedSandbox = (id: string): Promise<StoredSandbox> =>
 
 /** Lets a sandbox that runs be as if all of it had been `byMs` earlier, and its alarm ring. */
 export async function age(id: string, byMs: number): Promise<void> {
-  const sandbox = await storedSandbox(id);
-  const { state } = sandbox;
-  if (state.status !== "running") throw new Error(`it is ${state.status}`);
-  const times = {
-    expiresAt: state.expiresAt - byMs,
-    parkedAt: earlier(state.parkedAt, byMs),
-    checkpointDueAt: earlier(state.checkpointDueAt, byMs),
-    awaySince: earlier(state.awaySince, byMs),
-  };
-  await runInDurableObject(env.SANDBOXES.getByName(id), async (_object, { storage }) => {
+  const stub = env.SANDBOXES.getByName(id);
+  // In one turn: what it does by itself meanwhile is not undone.
+  await runInDurableObject(stub, async (_object, { storage }) => {
+    const sandbox = storage.kv.get<StoredSandbox>("sandbox");
+    if (sandbox?.state.status !== "running") throw new Error("it does not run");
+    const { state } = sandbox;
+    const times = {
+      expiresAt: state.expiresAt - byMs,
+      parkedAt: earlier(state.parkedAt, byMs),
+      checkpointDueAt: earlier(state.checkpointDueAt, byMs),
+      awaySince: earlier(state.awaySince, byMs),
+    };
     storage.kv.put("sandbox", { ...sandbox, state: { ...state, ...times } });
     await storage.setAlarm(Date.now() + 60_000);
   });
-  await runDurableObjectAlarm(env.SANDBOXES.getByName(id));
+  await runDurableObjectAlarm(stub);
 }

@@ -1,38 +1,51 @@
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { HeartbeatReply, type PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
+import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
 import { app } from "../../src/app.ts";
 
 export const BASE = "http://svc.test";
 
+/** How long a create looks for its place that does it `hastily`. */
+export const HASTE_MS = 1500;
+/** Longer than any test takes. */
+const HEARD_MS = 600_000;
+
+type Sent = RequestInit & { bearer?: string };
+
 /** Calls the Worker under test. */
-export function call(
-  path: string,
-  init: RequestInit & { bearer?: string } = {},
-): Promise<Response> {
-  const { bearer, ...rest } = init;
-  const headers = new Headers(rest.headers);
-  if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`);
-  return exports.default.fetch(new URL(path, BASE), { ...rest, headers, redirect: "manual" });
+export function call(path: string, sent: Sent = {}): Promise<Response> {
+  return exports.default.fetch(new URL(path, BASE), { ...shown(sent), redirect: "manual" });
 }
 
-/** As `call`, but a create waits for its place as long as it is told: for what must happen meanwhile. */
-export async function patiently(
-  path: string,
-  { bearer, headers, ...init }: RequestInit & { bearer: string },
-  acquireMs: number,
-): Promise<Response> {
-  const shown = new Headers(headers);
-  shown.set("authorization", `Bearer ${bearer}`);
-  const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(acquireMs) };
+/** As `call`, but a create gives up soon: for those that look for a place in vain. */
+export async function hastily(path: string, sent: Sent = {}): Promise<Response> {
+  const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(HASTE_MS) };
   const context = createExecutionContext();
-  return app.request(new URL(path, BASE).href, { ...init, headers: shown }, bindings, context);
+  return app.request(new URL(path, BASE).href, shown(sent), bindings, context);
+}
+
+/**
+ * For a test that asks for many things at once: on a slow computer the last of them waits for all the others, and
+ * would be told that what it waits for fails.
+ */
+export function unhurried(): void {
+  const { objectCallMs, hostAnswerMs } = LIMITS;
+  Object.assign(LIMITS, { objectCallMs: 60_000, hostAnswerMs: 60_000 });
+  onTestFinished(() => void Object.assign(LIMITS, { objectCallMs, hostAnswerMs }));
+}
+
+function shown({ bearer, ...init }: Sent): RequestInit {
+  const headers = new Headers(init.headers);
+  if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`);
+  return { ...init, headers };
 }
 
 /** A JSON body as `init`. */
@@ -86,6 +99,7 @@ export class Pool {
   /** Sends a heartbeat; what is not said is an idle pool. */
   async beat(facts: Partial<PoolHeartbeat> = {}): Promise<HeartbeatReply> {
     const response = await this.post({ ...(await this.heartbeat()), ...facts });
+    await keepHeard(this.hostId);
     return HeartbeatReply.parse(await response.json());
   }
 
@@ -109,6 +123,18 @@ export class Pool {
       slots: [],
     };
   }
+}
+
+/**
+ * A host that was just heard is not away in 15 s: on a slow computer that is less than a test takes. What is to
+ * fall silent is made to, or beats by `post`.
+ */
+export function keepHeard(hostId: string): Promise<void> {
+  return runInDurableObject(env.HOSTS.getByName(hostId), async (_object, { storage }) => {
+    const host = storage.kv.get<StoredHost>("host");
+    // What it owes is done soon.
+    if (host?.owed.length === 0) await storage.setAlarm(Date.now() + HEARD_MS);
+  });
 }
 
 let pools = 0;

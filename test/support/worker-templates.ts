@@ -47,7 +47,7 @@ export const until = (
     const template = await read(key, id);
     if (!isSo(template)) throw new Error(JSON.stringify(template));
     return template;
-  }, 30_000);
+  }, 90_000);
 
 /** A template that is ready, on this host. */
 export async function readyTemplate(key: string, body: object = bodyOf()): Promise<Template> {

@@ -8,7 +8,7 @@ import { inject } from "vitest";
 import * as z from "zod";
 import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
 import { FAKE_HOST_PLATFORM, FAKE_ROOM } from "./fake-platform.ts";
-import { call, clearFleet, json } from "./worker-gateway.ts";
+import { call, clearFleet, json, keepHeard } from "./worker-gateway.ts";
 
 const Steered = z.object({
   calls: z.array(
@@ -73,6 +73,7 @@ export class VmHost {
   /** Sends a heartbeat; what is not said is a host with room that holds what it was given. */
   async beat(facts: Partial<VmHeartbeat> = {}): Promise<HeartbeatReply> {
     const response = await this.post({ ...(await this.heartbeat()), ...facts });
+    await keepHeard(this.hostId);
     return HeartbeatReply.parse(await response.json());
   }
 

@@ -3,14 +3,14 @@ import { describe, expect, test, vi } from "vitest";
 import type { Service } from "../caller.ts";
 import { closeOf, open } from "../sockets.ts";
 
-const PATIENCE = { timeout: 30_000, interval: 250 };
+const PATIENCE = { timeout: 120_000, interval: 250 };
 
 /** Decisions: sessions with a lease. */
 export function leases(service: Service): void {
   describe.concurrent("a lease", () => {
     test("makes the session ignore that its clients go, and ends it when it is not renewed", async () => {
       const org = await service.newOrg("free", { browsers: 1 });
-      await using session = await org.open({ lease: { idleSeconds: 60 } });
+      await using session = await org.open({ lease: { idleSeconds: 3600 } });
       const socket = await open(session.created.cdpEndpoint);
       socket.close(1000);
       await closeOf(socket);

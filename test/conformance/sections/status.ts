@@ -43,7 +43,7 @@ export function health(service: Service): void {
     test("sees a session come", async () => {
       const org = await service.newOrg();
       await using session = await org.open();
-      const patience = { timeout: 20_000, interval: 250 };
+      const patience = { timeout: 60_000, interval: 250 };
       await vi.waitFor(async () => expect((await read()).fast.busy).toBeGreaterThan(0), patience);
       expect((await session.read()).status).toBe("active");
     });

@@ -1,7 +1,7 @@
 import { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { CreateDesktop, DesktopCreated } from "@svc/contract/vm/desktop.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
 import { newVmHost } from "../../support/worker-vm-host.ts";
 
@@ -243,8 +243,10 @@ describe("a create that is refused:", () => {
         hint: expect.stringContaining("desktops"),
       });
     }
-    const list = await call("/sandboxes", { bearer: key });
-    expect(await list.json()).toEqual({ sandboxes: [] });
+    await vi.waitFor(async () => {
+      const list = await call("/sandboxes", { bearer: key });
+      expect(await list.json()).toEqual({ sandboxes: [] });
+    }, 30_000);
   });
 
   test.each([
@@ -261,6 +263,7 @@ describe("a create that is refused:", () => {
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ code, retryable: true });
     await host.steer({ put: "ok" });
-    expect((await post(key)).status).toBe(201);
+    // Its place is given back behind the answer.
+    await vi.waitFor(async () => expect((await post(key)).status).toBe(201), 30_000);
   });
 });

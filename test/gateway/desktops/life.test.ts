@@ -3,7 +3,7 @@ import { mintVmId } from "@svc/contract/tokens.ts";
 import { DesktopCreated, DesktopRecord } from "@svc/contract/vm/desktop.ts";
 import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker-asleep.ts";
-import { call, json, newOrg, patiently } from "../../support/worker-gateway.ts";
+import { call, json, newOrg } from "../../support/worker-gateway.ts";
 import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker-vm-host.ts";
 
 const NO_DESKTOP = '{"error":"There is no such desktop.","code":"NotFound"}';
@@ -45,9 +45,9 @@ describe("GET /desktops/:id", () => {
 
   test("while it is being created is starting", async () => {
     const host = await newVmHost({ capabilities: ["desktop"] });
-    await host.steer({ put: "hang" });
+    await host.steer({ put: "wait" });
     const { key } = await newOrg("professional");
-    const creating = patiently("/desktops", { method: "POST", bearer: key }, 5_000);
+    const creating = call("/desktops", { method: "POST", bearer: key });
     const id = await vi.waitFor(async () => {
       const list = await call("/sandboxes", { bearer: key });
       const { sandboxes } = await list.json<{ sandboxes: { sandboxId: string }[] }>();
@@ -56,6 +56,8 @@ describe("GET /desktops/:id", () => {
     }, 30_000);
     const response = await call(`/desktops/${id}`, { bearer: key });
     expect(await response.json()).toMatchObject({ status: "starting" });
+    await vi.waitFor(async () => expect(await host.calls("PUT")).toHaveLength(1), 30_000);
+    await host.steer({ put: "fault" });
     expect((await creating).status).toBe(502);
   });
 });

@@ -3,8 +3,15 @@ import { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { CreateSandbox } from "@svc/contract/vm/create.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
-import { describe, expect, test } from "vitest";
-import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
+import { describe, expect, test, vi } from "vitest";
+import {
+  call,
+  clearFleet,
+  hastily,
+  json,
+  newOrg,
+  unhurried,
+} from "../../support/worker-gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 
 const create = (key: string, body: object = {}) =>
@@ -116,12 +123,16 @@ describe("a create that fails", () => {
     const host = await newVmHost();
     await host.steer({ put });
     const { key } = await newOrg("free", { vms: 1 });
-    const response = await create(key);
+    const ask = put === "hang" ? hastily : call;
+    const response = await ask("/sandboxes", { ...json({}), bearer: key });
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject(body);
     expect(response.headers.has("retry-after")).toBe(status === 503 || status === 507);
-    const list = await call("/sandboxes", { bearer: key });
-    expect(await list.json()).toEqual({ sandboxes: [] });
+    // Its place is given back behind the answer.
+    await vi.waitFor(async () => {
+      const list = await call("/sandboxes", { bearer: key });
+      expect(await list.json()).toEqual({ sandboxes: [] });
+    }, 30_000);
     await host.steer({ put: "ok" });
     expect((await create(key)).status).toBe(201);
   });
@@ -155,6 +166,7 @@ describe("a create that fails", () => {
   });
 
   test("exactly as many as the cap pass of many at once", async () => {
+    unhurried();
     const host = await newVmHost();
     const { key } = await newOrg("starter");
     const answers = await Promise.all(Array.from({ length: 12 }, () => create(key)));

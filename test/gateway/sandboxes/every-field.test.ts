@@ -2,7 +2,7 @@ import { CreateDesktop } from "@svc/contract/vm/desktop.ts";
 import { CreateSandbox } from "@svc/contract/vm/create.ts";
 import { LifecycleWanted } from "@svc/contract/vm/lifecycle.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg, unhurried } from "../../support/worker-gateway.ts";
 import { newVmHost } from "../../support/worker-vm-host.ts";
 
 /** Values as JSON spells them, so that some that no program would send are among them. */
@@ -100,6 +100,7 @@ describe.each<[string, Record<string, string[]>, { shape: object }]>([
   test.each(Object.entries(fields))(
     "%s: null and some values are taken, all else is 400",
     async (field, taken) => {
+      unhurried();
       const found = await Promise.all(
         VALUES.map(async (value) => {
           const response = await post(bodyOf(field, value));

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, json, newOrg, patiently } from "../../support/worker-gateway.ts";
+import { call, json, newOrg } from "../../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 
 async function running() {
@@ -120,8 +120,8 @@ describe("exec, when the machine or its host fails, is never a success:", () => 
 
 test("exec while the sandbox starts is 409 NotRunning", async () => {
   const { host, key } = await running();
-  await host.steer({ put: "hang" });
-  const creating = patiently("/sandboxes", { method: "POST", bearer: key }, 5_000);
+  await host.steer({ put: "wait" });
+  const creating = call("/sandboxes", { method: "POST", bearer: key });
   const starting = async () => {
     const response = await call("/sandboxes?state=starting", { bearer: key });
     return (await response.json<{ sandboxes: { sandboxId: string }[] }>()).sandboxes[0]?.sandboxId;
@@ -134,6 +134,8 @@ test("exec while the sandbox starts is 409 NotRunning", async () => {
   const response = await call(`/sandboxes/${id}/exec`, { ...json({ cmd: "true" }), bearer: key });
   expect(response.status).toBe(409);
   expect(await response.json()).toMatchObject({ code: "NotRunning" });
+  await vi.waitFor(async () => expect(await host.calls("PUT")).toHaveLength(2), 30_000);
+  await host.steer({ put: "fault" });
   expect((await creating).status).toBe(502);
 });
 

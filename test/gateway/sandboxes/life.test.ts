@@ -158,7 +158,7 @@ describe("the idle window", () => {
     [null, 7_200_000],
     [1500.5, 7_200_000],
   ])("POST timeout %o gives it %i ms", async (timeoutMs, ms) => {
-    const { key, path } = await running({ timeoutMs: 5000 });
+    const { key, path } = await running({ timeoutMs: 50_000 });
     const response = await call(`${path}/timeout`, { ...json({ timeoutMs }), bearer: key });
     expect(response.status).toBe(200);
     const { expiresAt } = TimeoutSet.parse(await response.json());

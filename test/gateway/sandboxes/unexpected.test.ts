@@ -55,7 +55,7 @@ describe("a create that meets a bug of ours when its machine is there:", () => {
     await vi.waitFor(async () => {
       expect(await holderOf(volumeId)).toBe(null);
       expect(await ends(orgId)).toEqual([true]);
-    }, 10_000);
+    }, 30_000);
     // Its place is free, and the failure is not remembered.
     const headers = { "idempotency-key": "again" };
     const again = await call(path, { ...json({ volumes }), headers, bearer: key });

@@ -1,7 +1,7 @@
 import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool, unhurried } from "../../support/worker-gateway.ts";
 import { seededRandom } from "../../support/worker-random.ts";
 
 const FIELDS = ["profileId", "recording", "stealth", "captcha", "proxy", "allowedDomains", "lease"];
@@ -225,6 +225,7 @@ describe("allowedDomains", () => {
 });
 
 test("twenty equal Idempotency-Keys at once make one session, whatever the body", async () => {
+  unhurried();
   for (const body of ["{}", "no json", `{"x":${"[".repeat(7000)}${"]".repeat(7000)}}`]) {
     const other = await newOrg("professional");
     const init = { method: "POST", body, headers: { "idempotency-key": "k" }, bearer: other.key };

@@ -4,7 +4,7 @@ import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { BASE, call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { BASE, call, json, newOrg, newPool, unhurried } from "../../support/worker-gateway.ts";
 
 describe("a pool is registered", async () => {
   const pool = await newPool();
@@ -58,6 +58,7 @@ test("the base URL of the request is the base of the endpoints", async () => {
 });
 
 test("of 50 concurrent creates at cap 3 exactly 3 pass, and the 429 names plan, cap and holders", async () => {
+  unhurried();
   await newPool();
   const { key } = await newOrg();
   const responses = await Promise.all(

@@ -5,7 +5,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { StoredSession } from "../../../durable-objects/session-duties.ts";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { call, json, newOrg, newPool, patiently, slotOf } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool, slotOf } from "../../support/worker-gateway.ts";
 
 async function placed(body: object = {}) {
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
@@ -73,7 +73,7 @@ test("a session that still waits for its slot is active over HTTP, unless it was
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
   await (await newPool()).steer({ put: "full" });
   const { key, orgId } = await newOrg();
-  const waiting = patiently("/sessions", { method: "POST", bearer: key }, 30_000);
+  const waiting = call("/sessions", { method: "POST", bearer: key });
   const page = { limit: 1, cursor: null, status: null };
   const ids = async () =>
     (await env.ORGS.getByName(orgId).sessions(page)).lines.map(({ id }) => id);

@@ -1,6 +1,9 @@
 import { SessionRecord } from "@svc/contract/browser/session.ts";
-import { expect, test, vi } from "vitest";
-import { call, newOrg, newPool, newSession } from "../../support/worker-gateway.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { call, clearFleet, newOrg, newPool, newSession } from "../../support/worker-gateway.ts";
+
+// So that a session can only be on the pool of its own test.
+beforeEach(clearFleet);
 
 async function record(id: string, key: string): Promise<SessionRecord> {
   return SessionRecord.parse(await (await call(`/sessions/${id}`, { bearer: key })).json());

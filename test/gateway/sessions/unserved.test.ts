@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { call, json, newOrg, newPool, type Pool } from "../../support/worker-gateway.ts";
+import { call, hastily, json, newOrg, newPool, type Pool } from "../../support/worker-gateway.ts";
 
 const idle = { idle: 9, busy: 0, recycling: 0 };
 let pool: Pool;
@@ -11,9 +11,9 @@ beforeEach(async () => {
   pool = await newPool();
 });
 
-async function create(body: object) {
+async function create(body: object, ask = call) {
   const { key, orgId } = await newOrg("professional");
-  const response = await call("/sessions", { ...json({ stealth: true, ...body }), bearer: key });
+  const response = await ask("/sessions", { ...json({ stealth: true, ...body }), bearer: key });
   const answer: unknown = await response.json();
   const placed = (await pool.calls()).filter(({ org }) => org === orgId);
   return { status: response.status, answer, placed };
@@ -47,7 +47,7 @@ describe("what a pool has no means for never fails a stealth create", () => {
 test.each([{}, { captcha: true }, { proxy: "smart" }, { allowedDomains: ["a.example"] }])(
   "without a stealth pool a stealth create with %j is 503 with a hint, and no fast browser is taken for it",
   async (body) => {
-    const { status, answer, placed } = await create(body);
+    const { status, answer, placed } = await create(body, hastily);
     expect(status).toBe(503);
     expect(answer).toMatchObject({
       code: "AcquireTimeout",

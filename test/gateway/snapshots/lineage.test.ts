@@ -3,6 +3,7 @@ import { createScheduledController, runDurableObjectAlarm } from "cloudflare:tes
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import worker from "../../../src/index.ts";
+import { hastily, json } from "../../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
 import { vmOf } from "../../support/worker-vm-host.ts";
 
@@ -52,12 +53,13 @@ describe("children", () => {
   test.each(["full", "small", "fault", "drop", "hang"])(
     "are none of a fork that failed because its host answers %s",
     async (mode) => {
-      const { host, taken, fork, remove, childrenOf } = await snapshotting();
-      const { snapshotId } = await taken();
+      const { host, key, taken, remove, childrenOf } = await snapshotting();
+      const { snapshotId: fromSnapshot } = await taken();
       await host.steer({ put: mode });
-      expect((await fork(snapshotId)).status).toBeGreaterThanOrEqual(500);
-      await vi.waitFor(async () => expect(await childrenOf(snapshotId)).toBe(0), 30_000);
-      expect((await remove(`/snapshots/${snapshotId}`)).status).toBe(200);
+      const fork = await hastily("/sandboxes", { ...json({ fromSnapshot }), bearer: key });
+      expect(fork.status).toBeGreaterThanOrEqual(500);
+      await vi.waitFor(async () => expect(await childrenOf(fromSnapshot)).toBe(0), 30_000);
+      expect((await remove(`/snapshots/${fromSnapshot}`)).status).toBe(200);
     },
   );
 

@@ -68,7 +68,7 @@ test("a template of a template begins with it, and has its sizes", async () => {
   const { key } = await newOrg("professional");
   const { templateId } = await readyTemplate(key, bodyOf({}, { memMb: 1024 }));
   const from = { template: templateId };
-  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 30_000);
+  const second = await vi.waitFor(() => readyTemplate(key, bodyOf({ from })), 90_000);
   expect(second).toMatchObject({ state: "ready", memMb: 1024 });
   const { calls } = await host.steer();
   const asked = calls.find(({ path }) => path === `/templates/${second.templateId}`);
@@ -99,7 +99,7 @@ test("a desktop's template makes desktops, by both routes; a sandbox's makes non
     400,
     "TemplateKindMismatch",
   ]);
-  const other = await vi.waitFor(() => readyTemplate(key), 30_000);
+  const other = await vi.waitFor(() => readyTemplate(key), 90_000);
   const refused = await desktop(other.templateId);
   expect([refused.status, (await refused.json<{ code: string }>()).code]).toEqual([
     400,
@@ -140,10 +140,7 @@ describe("a template of a platform that", () => {
     const { templateId } = await readyTemplate(key);
     await host.beat(foreign);
     const second = bodyOf({ from: { template: templateId } });
-    for (const response of [
-      await create(key, { template: templateId }),
-      await vi.waitFor(() => post(key, second)),
-    ]) {
+    for (const response of [await create(key, { template: templateId }), await post(key, second)]) {
       expect(response.status).toBe(409);
       const wanted = { code: "SnapshotNotRestorable", retryable: false };
       expect(await response.json()).toMatchObject(wanted);
@@ -174,7 +171,7 @@ describe("a template of a platform that", () => {
     const other = await anotherBuildHost();
     await other.beat({ ...foreign, free: { ...ROOM, memMb: 1_000_000 } });
     const second = bodyOf({ from: { template: templateId } });
-    const ready = await vi.waitFor(() => readyTemplate(key, second), 15_000);
+    const ready = await vi.waitFor(() => readyTemplate(key, second), 90_000);
     expect((await host.steer()).templates).toContain(ready.templateId);
     const { calls } = await other.steer();
     expect(calls.filter(({ path }) => path === `/templates/${ready.templateId}`)).toEqual([]);

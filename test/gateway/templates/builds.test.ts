@@ -146,7 +146,7 @@ describe("cancel", () => {
       expect([answer.status, (await answer.json<Template>()).state]).toEqual([202, "failed"]);
     }
     await host.steer({ build: "ok" });
-    const ready = await vi.waitFor(() => readyTemplate(key), 30_000);
+    const ready = await vi.waitFor(() => readyTemplate(key), 90_000);
     const path = `/templates/${ready.templateId}/cancel`;
     const answer = await call(path, { method: "POST", bearer: key });
     expect([answer.status, await answer.json()]).toEqual([202, ready]);
@@ -194,7 +194,7 @@ test("the list has the built-in ones first, then the org's, newest first, as the
   const { key } = await newOrg("professional");
   const { key: other } = await newOrg("professional");
   const first = await readyTemplate(key);
-  const second = await vi.waitFor(() => readyTemplate(key), 30_000);
+  const second = await vi.waitFor(() => readyTemplate(key), 90_000);
   const { templates } = TemplateList.parse(
     await (await call("/templates", { bearer: key })).json(),
   );

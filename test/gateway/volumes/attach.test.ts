@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg, unhurried } from "../../support/worker-gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
 import { createWith, holderOf, newVolume } from "../../support/worker-volumes.ts";
 
@@ -119,6 +119,7 @@ describe("volumes of a create", () => {
   });
 
   test("of 20 creates at once one gets the volume, and the others learn who", async () => {
+    unhurried();
     const host = await newVmHost(MOUNTS);
     const { key } = await newOrg("professional", { vms: 50 });
     const { volumeId } = await newVolume(key);
@@ -138,6 +139,7 @@ describe("volumes of a create", () => {
   });
 
   test("two creates that want two volumes the other way round do not both lose for ever, nor share one", async () => {
+    unhurried();
     await newVmHost(MOUNTS);
     const { key } = await newOrg("professional");
     const ids = [(await newVolume(key)).volumeId, (await newVolume(key)).volumeId];
@@ -282,6 +284,7 @@ describe("DELETE /volumes/:id of an attached one", () => {
   });
 
   test("a deletion and a create at once: one of them wins, and nothing is half done", async () => {
+    unhurried();
     await newVmHost(MOUNTS);
     const { key } = await newOrg("professional", { vms: 50 });
     for (let round = 0; round < 5; round += 1) {
