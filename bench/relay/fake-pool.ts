@@ -25,7 +25,12 @@ export class FakePool {
   constructor(hostToken: string, onChange: () => void) {
     this.#hostToken = hostToken;
     this.#onChange = onChange;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
+    // A gateway may send its next call on a connection just as Node closes it for its idleness.
+    const options = { keepAliveTimeout: 0 };
+    this.#server = createServer(
+      options,
+      (request, response) => void this.#answer(request, response),
+    );
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       void this.#upgrade(request, socket, head);

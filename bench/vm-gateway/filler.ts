@@ -22,7 +22,8 @@ export class Filler {
 
   static async start(gateway: string): Promise<Filler> {
     const filler = new Filler(gateway);
-    const server = createServer((request, response) => {
+    // A gateway may send its next call on a connection just as Node closes it for its idleness.
+    const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
       void text(request).then((body) => {
         const id = decodeURIComponent(request.url?.split("/")[2] ?? "");
         if (request.method !== "PUT") return void response.writeHead(204).end();

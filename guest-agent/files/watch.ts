@@ -4,6 +4,7 @@ import { type Stats, watch } from "node:fs";
 import { lstat, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { onPath } from "./errors.ts";
+import { WatchedTree } from "./tree.ts";
 
 interface Watch {
   path: string;
@@ -25,11 +26,17 @@ export async function watchFiles({ path, recursive }: Watch, context: RequestCon
     const type = await judge.typeOf(event, where);
     if (type) notify("files.event", { id, type, path: where } satisfies FileEvent);
   };
-  const watcher = watch(path, { recursive }, (event, name) => {
-    // One after another, so that events keep their order.
-    order = order.then(() => tell(event, name));
-  });
-  watcher.on("error", reject);
+  // One after another, so that events keep their order.
+  const then = (act: () => Promise<void>): void => void (order = order.then(act));
+  const watcher =
+    isFolder && recursive
+      ? new WatchedTree(path, {
+          heard: (event, where) => then(() => tellOne(event, where)),
+          overflow: () => then(() => tell("", null)),
+          failed: reject,
+        })
+      : watch(path, (event, name) => then(() => tell(event, name)));
+  if ("on" in watcher) watcher.on("error", reject);
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   try {
     return await promise;

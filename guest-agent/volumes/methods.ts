@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { method } from "../method.ts";
 
 const DISKS = "/sys/block";
-const DISK_MS = 10_000;
+const DISK_MS = 30_000;
 const LOOK_MS = 20;
 /** Its tables of inodes stay as they are, empty, on the host's disk too. */
 const OPTIONS = "noatime,noinit_itable";

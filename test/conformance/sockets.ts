@@ -56,7 +56,7 @@ export async function cdp(socket: WebSocket, method: string, params = {}): Promi
   const answer = new Promise((resolve, reject) => {
     // Listens until it has its own: several messages may come at once.
     const hear = (data: WebSocket.RawData): void => {
-      const message: { id?: number; result?: unknown } = JSON.parse(String(data));
+      const message: { id?: number; result?: unknown } = JSON.parse(String(data as Buffer));
       if (message.id !== id) return;
       socket.off("message", hear);
       resolve(message.result);

@@ -1,7 +1,7 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, clearFleet, newOrg, newPool, patiently } from "../support/worker-gateway.ts";
+import { call, clearFleet, newOrg, newPool } from "../support/worker-gateway.ts";
 import { newVmHost } from "../support/worker-vm-host.ts";
 
 interface Record {
@@ -46,7 +46,7 @@ describe.each(KINDS)("the first write of a $key", ({ key, path, objects, join, b
     const namespace = objects() as DurableObjectNamespace;
     return namespace.get(namespace.idFromString(id));
   };
-  const create = (bearer: string) => patiently(path, { method: "POST", bearer }, SOON_MS);
+  const create = (bearer: string) => call(path, { method: "POST", bearer });
 
   test("is not of one that is refused: nothing is kept of it", async () => {
     await join();

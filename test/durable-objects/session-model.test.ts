@@ -109,6 +109,11 @@ async function send(source: HostSource, id: string, event: SessionEvent): Promis
       return;
     case "leaseRenewed":
       await stub.renewLease(event.idleMs);
+      return;
+    case "attached":
+    case "createFailed":
+    case "placed":
+    case "tick":
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readFile, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AgentRig, Output } from "./rig.ts";
@@ -26,6 +26,16 @@ function write(path: string, bytes: Uint8Array, more: { mode?: number; append?: 
   const call = host().call("files.write", { path, ...more });
   void call.stream.write(0, bytes).then(() => call.stream.end(0));
   return call.result;
+}
+
+/** Does it once more, and once more, until it is told: one that comes too early, or with the next, is not. */
+async function until(told: Promise<unknown>, act: (round: number) => Promise<unknown>) {
+  const isTold = told.then(() => true);
+  for (let round = 0, isSeen = false; !isSeen; round += 1) {
+    await act(round);
+    const ping = host().ask("rpc.ping", {});
+    isSeen = await Promise.race([isTold, ping.then(() => false)]);
+  }
 }
 
 const refused = (code: string) => ({ code: -32_000, data: { code, retryable: false } });
@@ -171,6 +181,35 @@ describe("folders", () => {
     await expect(find({ regex: "(" })).rejects.toMatchObject({ data: { field: "regex" } });
   });
 
+  test("watch goes on with a file that was replaced, as editors save, also in a folder that came later", async () => {
+    const path = at("edited");
+    await host().ask("files.mkdir", { path });
+    const call = host().call("files.watch", { path, recursive: true });
+    call.result.catch(() => null);
+    const seen = (type: string, isIt: (where: string) => boolean) =>
+      rig.bulk.hears(
+        ({ params }) =>
+          params["id"] === call.id && params["type"] === type && isIt(String(params["path"])),
+      );
+    const first = seen("create", (where) => /src\d+$/.test(where));
+    await until(first, async (round) => {
+      await mkdir(join(path, `src${round}/deep`), { recursive: true });
+      await writeFile(join(path, `src${round}/deep/a`), "1");
+    });
+    const folder = String((await first).params["path"]);
+    const [file, draft] = [join(folder, "deep/a"), join(folder, "deep/.a.swp")];
+    await seen("create", (where) => where === file);
+    await writeFile(draft, "2");
+    await rename(draft, file);
+    await seen("remove", (where) => where === draft);
+    await writeFile(file, "3");
+    await seen("write", (where) => where === file);
+    await host().ask("files.remove", { path: file });
+    await seen("remove", (where) => where === file);
+    await host().ask("files.remove", { path, recursive: true });
+    await seen("remove", (where) => where === folder);
+  });
+
   test("watch tells what happens until it is cancelled", async () => {
     const path = at("watched");
     await host().ask("files.mkdir", { path });
@@ -184,15 +223,6 @@ describe("folders", () => {
           params["type"] === type &&
           params["path"] === join(path, name),
       );
-    /** Does it once more, and once more, until it is told: one that comes too early, or with the next, is not. */
-    const until = async (told: Promise<unknown>, act: (round: number) => Promise<unknown>) => {
-      const isTold = told.then(() => true);
-      for (let round = 0, isSeen = false; !isSeen; round += 1) {
-        await act(round);
-        const ping = host().ask("rpc.ping", {});
-        isSeen = await Promise.race([isTold, ping.then(() => false)]);
-      }
-    };
     // Requests are answered in any order: the watch stands when its first event comes.
     const first = rig.bulk.hears(
       ({ params }) => params["id"] === call.id && params["type"] === "create",

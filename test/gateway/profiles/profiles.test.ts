@@ -250,20 +250,21 @@ describe("a session with a profile", async () => {
   // One that is not heard for 15 s would be away.
   beforeEach(() => pool.beat());
   const { key } = await newOrg("starter");
-  const { id: profileId } = await newProfile(key);
-  const create = async () => {
+  const create = async (profileId: string) => {
     const response = await call("/sessions", { ...json({ profileId }), bearer: key });
     return SessionCreated.parse(await response.json());
   };
 
   test("that was never saved has a storageStateUrl of null", async () => {
-    const { storageStateUrl } = await create();
+    const { id } = await newProfile(key, "new");
+    const { storageStateUrl } = await create(id);
     expect(storageStateUrl).toEqual({ url: null, expiresInSeconds: 300 });
   });
 
   test("is handed to the pool with its state, and the client can fetch the same", async () => {
-    await save(key, profileId);
-    const { sessionId, storageStateUrl } = await create();
+    const { id } = await newProfile(key, "saved");
+    await save(key, id);
+    const { sessionId, storageStateUrl } = await create(id);
     const url = new URL(storageStateUrl?.url ?? "");
     const response = await call(url.pathname);
     expect(response.status).toBe(200);

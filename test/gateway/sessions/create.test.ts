@@ -3,13 +3,24 @@ import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
-import { BASE, call, json, newOrg, newPool, unhurried } from "../../support/worker-gateway.ts";
+import {
+  BASE,
+  call,
+  clearFleet,
+  json,
+  newOrg,
+  newPool,
+  type Pool,
+  unhurried,
+} from "../../support/worker-gateway.ts";
 
 describe("a pool is registered", async () => {
-  const pool = await newPool();
-  // One that is not heard for 15 s would be away.
-  beforeEach(() => pool.beat());
+  let pool: Pool;
+  // Alone in the fleet, so that it is the one that is asked.
+  beforeEach(async () => {
+    await clearFleet();
+    pool = await newPool();
+  });
   const { key, orgId } = await newOrg("free", { browsers: 50 });
 
   test("a create without a body is a fast session with its endpoints and the plan's lifetime", async () => {
@@ -105,7 +116,7 @@ test("an org object that fails is 503 ConcurrencyCheckUnavailable, and nothing i
 
 test("x-svc-wire-version is passed on as a minor; what is no version is 400 at the door", async () => {
   // Alone in the fleet, so that it is the one that is asked.
-  for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
+  await clearFleet();
   const pool = await newPool();
   const { key, orgId } = await newOrg("starter");
   const create = (version: string) =>

@@ -139,7 +139,6 @@ describe("volumes of a create", () => {
   });
 
   test("two creates that want two volumes the other way round do not both lose for ever, nor share one", async () => {
-    unhurried();
     await newVmHost(MOUNTS);
     const { key } = await newOrg("professional");
     const ids = [(await newVolume(key)).volumeId, (await newVolume(key)).volumeId];
@@ -284,7 +283,6 @@ describe("DELETE /volumes/:id of an attached one", () => {
   });
 
   test("a deletion and a create at once: one of them wins, and nothing is half done", async () => {
-    unhurried();
     await newVmHost(MOUNTS);
     const { key } = await newOrg("professional", { vms: 50 });
     for (let round = 0; round < 5; round += 1) {
