@@ -120,6 +120,7 @@ describe.skipIf(await missingMachine())("a large volume in use", { timeout: LONG
     await rig.sh("idle", "echo two > /data/f; sync");
     await more;
     expect(await isQuiet()).toBe(true);
+    expect(rig.stderr).not.toMatch(/not written out|not stored/);
     await rig.delete("idle");
   });
 

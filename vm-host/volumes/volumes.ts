@@ -138,10 +138,14 @@ export class Volumes {
       frozen.catch(() => null);
       if ((await Promise.race([frozen, late])) === LATE) throw new Error("it takes too long");
     } catch (error) {
-      this.#options.log.warn({ reason: messageOf(error) }, "a volume was not written out");
+      this.#unwritten(error);
     } finally {
       await Promise.race([guest.thawVolume(serial).catch(() => null), late]);
     }
+  }
+
+  #unwritten(error: unknown): void {
+    this.#options.log.warn({ reason: messageOf(error) }, "a volume was not written out");
   }
 
   /** The machine is gone, for good: what it had is free. */
@@ -153,9 +157,7 @@ export class Volumes {
 
   /** The machine is paused: it keeps its volumes, and nobody writes them. */
   async rested(holder: string): Promise<void> {
-    for (const { volumeId } of this.#stock.of(holder)) {
-      await this.#stock.rest(volumeId);
-    }
+    for (const { volumeId } of this.#stock.of(holder)) await this.#stock.rest(volumeId);
   }
 
   /** Whether another host that took over what a paused machine has would find all of it in the store. */
@@ -221,7 +223,7 @@ export class Volumes {
     const { serial, slot } = volume;
     const image = new LiveImage(file, {
       // Best effort: what is left of it is written out while the writers wait.
-      flush: () => vm.guest.flushVolume(serial).catch(() => {}),
+      flush: () => vm.guest.flushVolume(serial).catch((error: unknown) => this.#unwritten(error)),
       freeze: () => vm.guest.freezeVolume(serial, FROZEN_MS),
       thaw: () => vm.guest.thawVolume(serial),
       written: () => vm.machine.written(slot),
