@@ -13,7 +13,7 @@ import { Objects } from "./objects.ts";
 import { Rig } from "./rig.ts";
 import { given, manifestOf, newVolume } from "./volume-store.ts";
 
-const LONG = 600_000;
+const LONG = 1_200_000;
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 const run = promisify(execFile);
