@@ -1,4 +1,5 @@
-import type { SocketEnd } from "@svc/host-kit/relay.ts";
+/** How a customer's socket went: with a close frame, or cut. */
+export type SocketEnd = "clean" | "dropped";
 
 /** A customer's open socket, of either kind. */
 export interface CustomerSocket {

@@ -2,8 +2,8 @@ const CLOSE = 8;
 const LONGEST_REASON_BYTES = 123;
 
 /**
- * Follows the frames of one direction of a WebSocket by their headers alone (RFC 6455, 5.2), so that
- * a relay knows where a frame ends and whether a close frame went by, without holding a payload.
+ * Follows the frames of one direction of a WebSocket by their headers alone (RFC 6455, 5.2), so that it is
+ * known whether a close frame went by, without holding a payload.
  */
 export class FrameScanner {
   /** Whether a close frame has begun in this direction. */
@@ -12,20 +12,11 @@ export class FrameScanner {
   #headerBytes = 0;
   #payloadLeft = 0;
 
-  /** Whether everything seen so far is whole frames. */
-  get isAtBoundary(): boolean {
-    return this.#headerBytes === 0 && this.#payloadLeft === 0;
-  }
-
-  /** Follows a chunk. Returns the first place in it where a frame ends, or -1. */
-  push(chunk: Buffer): number {
+  /** Follows a chunk. */
+  push(chunk: Buffer): void {
     let at = 0;
-    let boundary = -1;
-    while (at < chunk.length) {
+    while (at < chunk.length)
       at = this.#payloadLeft > 0 ? this.#skip(chunk, at) : this.#readHeader(chunk, at);
-      if (boundary < 0 && this.isAtBoundary) boundary = at;
-    }
-    return boundary;
   }
 
   #skip(chunk: Buffer, at: number): number {

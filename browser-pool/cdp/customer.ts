@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
-import type { SocketEnd } from "@svc/host-kit/relay.ts";
+import type { SocketEnd } from "../sockets.ts";
 import type { RawData, WebSocket } from "ws";
 import { type ClientCall, readCall } from "./call.ts";
 import type { Envelope, JsonObject } from "./envelope.ts";

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { SocketEnd } from "@svc/host-kit/relay.ts";
-import type { CustomerSocket } from "../sockets.ts";
+import type { CustomerSocket, SocketEnd } from "../sockets.ts";
 import type { CustomerEvent, Handover, Question } from "./control.ts";
 
 // No extensions: compressing for a client on the next hop costs more than it saves.

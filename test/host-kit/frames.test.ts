@@ -25,20 +25,10 @@ for (const isMasked of [false, true])
       const scanner = new FrameScanner();
       for (let at = 0; at < stream.length; at += chunkBytes)
         scanner.push(stream.subarray(at, at + chunkBytes));
-      expect(scanner.isAtBoundary).toBe(true);
       expect(scanner.sawClose).toBe(false);
       scanner.push(frame(8, 2, isMasked));
       expect(scanner.sawClose).toBe(true);
     });
-
-test("the first boundary of a chunk is where its first frame ends", () => {
-  const scanner = new FrameScanner();
-  const first = frame(1, 300, false);
-  expect(scanner.push(first.subarray(0, 100))).toBe(-1);
-  expect(scanner.isAtBoundary).toBe(false);
-  const rest = Buffer.concat([first.subarray(100), frame(1, 5, false)]);
-  expect(scanner.push(rest)).toBe(first.length - 100);
-});
 
 test("a reason is cut to what a close frame holds, at a whole character", () => {
   const reason = "é".repeat(100);
