@@ -42,17 +42,18 @@ let folder = "";
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "maker-"))));
 afterEach(() => rm(folder, { recursive: true }));
 
-function open(onTemplate: () => void): { driver: Booting; maker: Maker; templates: Templates } {
+function open(onTemplate: () => unknown): { driver: Booting; maker: Maker; templates: Templates } {
   const driver = new Booting();
   const log = createLog("test", "silent");
   const options = { driver, folder, budgetBytes: 1e9, log, settle: async () => life };
   const templates = new Templates(options);
-  return { driver, templates, maker: new Maker(driver, templates, log, onTemplate) };
+  return { driver, templates, maker: new Maker(driver, templates, log, () => void onTemplate()) };
 }
 
 test("the template of a size is built once nothing boots any more, whose boot that is", async () => {
   const { promise: built, resolve } = Promise.withResolvers<void>();
-  const { driver, maker, templates } = open(resolve);
+  let count = 0;
+  const { driver, maker, templates } = open(() => (count += 1) === 2 && resolve());
   const first = await maker.make(spec);
   const second = await maker.make(other);
   expect([first.how, second.how]).toEqual(["boot", "boot"]);
@@ -61,7 +62,13 @@ test("the template of a size is built once nothing boots any more, whose boot th
   expect(driver.order).toEqual(["boot 2", "boot 3", "end 2"]);
   await second.machine.destroy();
   await built;
-  expect(driver.order.slice(0, 5)).toEqual(["boot 2", "boot 3", "end 2", "end 3", "build 2"]);
+  const ended = ["boot 2", "boot 3", "end 2", "end 3"];
+  expect(driver.order.slice(0, 4)).toEqual(ended);
+  // Each look for what is there already takes its own time.
+  expect(driver.order.filter((what) => what.startsWith("build")).toSorted()).toEqual([
+    "build 2",
+    "build 3",
+  ]);
   expect(await templates.find(spec)).not.toBeNull();
 });
 
