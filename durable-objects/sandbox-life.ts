@@ -37,7 +37,7 @@ export class SandboxLife {
     const applied = this.store.apply(event, Date.now(), facts);
     if (!applied) return null;
     const { sandbox, fresh } = applied;
-    this.#ctx.waitUntil(this.store.arm());
+    this.#ctx.waitUntil(this.store.rearm());
     for (const duty of fresh) this.#ctx.waitUntil(this.do(duty));
     if (!isInReach(sandbox)) this.calls.cut();
     return sandbox;
@@ -80,7 +80,7 @@ export class SandboxLife {
 
   async tidy(): Promise<void> {
     if (this.store.isDue(Date.now())) await this.store.erase();
-    else await this.store.arm();
+    else await this.store.rearm();
   }
 
   async #attempt(sandbox: StoredSandbox, duty: Duty): Promise<void> {

@@ -1,13 +1,11 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { OwnRecord, SETTLE_MS } from "./own-record.ts";
 import type { StoredSandbox } from "./sandbox-view.ts";
 import { step, timers } from "./states/sandbox.ts";
 import type { SandboxEvent } from "./states/sandbox-state.ts";
 import { duties, type Duty, parkedSince, wantsCheckpoint } from "./states/sandbox-duties.ts";
 
-const KEY = "sandbox";
 const retryMs = 5000;
-/** What a new sandbox owes can wait until its client has run its first command. */
-const settleMs = 1000;
 
 /** What an event did. */
 export interface Applied {
@@ -16,53 +14,10 @@ export interface Applied {
   fresh: Duty[];
 }
 
-/** The one record of a sandbox, its transitions and its alarm. All of it is synchronous but the alarm. */
-export class SandboxStore {
-  readonly #storage: DurableObjectStorage;
-  /** A sandbox that begins, or never was, and is not on disk. Should the object die, so has its create. */
-  #unborn: StoredSandbox | null = null;
-  /** When the alarm rings, as far as this object has set it. */
-  #armedAt: number | null = null;
-
+/** The transitions of a sandbox's one record, and its alarm. All of it is synchronous but the alarm. */
+export class SandboxStore extends OwnRecord<StoredSandbox> {
   constructor(storage: DurableObjectStorage) {
-    this.#storage = storage;
-  }
-
-  load(): StoredSandbox | null {
-    return this.#unborn ?? this.#storage.kv.get<StoredSandbox>(KEY) ?? null;
-  }
-
-  /** A sandbox that nothing is kept of yet. */
-  begin(sandbox: StoredSandbox): void {
-    this.#unborn = sandbox;
-  }
-
-  /** Writes one that begins, with an alarm by which it has mostly begun: what it owes then need not set another. */
-  keep(now: number): void {
-    const sandbox = this.#unborn;
-    if (sandbox?.state.status !== "starting") return;
-    this.#unborn = null;
-    this.save(sandbox);
-    this.#ring(Math.min(now + settleMs, sandbox.state.giveUpAt));
-  }
-
-  save(sandbox: StoredSandbox): void {
-    const { status } = sandbox.state;
-    const isUnborn = this.#unborn && (status === "starting" || status === "failed");
-    this.#unborn = isUnborn ? sandbox : null;
-    if (!isUnborn) this.#storage.kv.put(KEY, sandbox);
-  }
-
-  /** The alarm has rung. */
-  rang(): void {
-    this.#armedAt = null;
-  }
-
-  /** Sets the alarm, with the writes of this moment. One that rings before does as well. */
-  #ring(at: number): void {
-    if (this.#unborn || (this.#armedAt !== null && this.#armedAt <= at)) return;
-    this.#armedAt = at;
-    void this.#storage.setAlarm(at);
+    super(storage, "sandbox", ({ state }) => (state.status === "starting" ? state.giveUpAt : null));
   }
 
   /** Applies an event at a time, with facts that came with it. Null when there is no sandbox. */
@@ -84,13 +39,13 @@ export class SandboxStore {
     const lasting = fresh.filter((duty) => duty !== "machine");
     const owed = [...new Set([...before.owed, ...lasting])];
     // In the same write as the change: an object that dies before it does its duty is woken to do it.
-    const retryAt = lasting.length > 0 ? now + (isNew ? settleMs : retryMs) : before.retryAt;
+    const retryAt = lasting.length > 0 ? now + (isNew ? SETTLE_MS : retryMs) : before.retryAt;
     const listedExpiresAt = fresh.includes("index") || isNew ? expiresAt : before.listedExpiresAt;
     const sandbox = { ...before, ...facts, state, owed, retryAt, listedExpiresAt };
     this.save(sandbox);
     // With the record, not after it: an object that dies in between would owe until somebody looks at it.
     const next = nextOf(sandbox);
-    if (lasting.length > 0 && next !== null) this.#ring(next);
+    if (lasting.length > 0 && next !== null) this.ring(next);
     // A new sandbox's duties are left to the alarm: now they would take the machine from its client.
     return { sandbox, fresh: isNew ? [] : fresh };
   }
@@ -103,7 +58,7 @@ export class SandboxStore {
     const sandbox = { ...before, ...facts, owed, retryAt: before.retryAt ?? at };
     this.save(sandbox);
     const next = nextOf(sandbox);
-    if (next !== null) this.#ring(next);
+    if (next !== null) this.ring(next);
   }
 
   /** Ticks off a duty, unless the sandbox has moved on since and owes it anew. */
@@ -124,31 +79,18 @@ export class SandboxStore {
     if (sandbox) this.save({ ...sandbox, retryAt: later });
   }
 
-  /** Sees to it that the alarm rings for the next thing that happens by itself. It may ring before. */
-  async arm(): Promise<void> {
-    if (this.#unborn) return;
-    this.#armedAt = await this.#storage.getAlarm();
-    const sandbox = this.load();
-    const next = sandbox && nextOf(sandbox);
-    // Activity moves the deadline again and again: an alarm that is early costs less than moving it.
-    if (next !== null) this.#ring(next);
+  /** Sets the alarm to the first thing that will happen by itself. */
+  rearm(): Promise<void> {
+    return this.arm(() => {
+      const sandbox = this.load();
+      return { next: sandbox && nextOf(sandbox) };
+    });
   }
 
   /** Whether nothing needs the record any more. */
   isDue(now: number): boolean {
     const sandbox = this.load();
     return sandbox !== null && now >= (eraseAt(sandbox) ?? Infinity);
-  }
-
-  /** Forgets the sandbox: one that never was, or one that has been gone for long enough. */
-  async erase(): Promise<void> {
-    if (this.#unborn) {
-      this.#unborn = null;
-      return;
-    }
-    this.#armedAt = null;
-    await this.#storage.deleteAlarm();
-    await this.#storage.deleteAll();
   }
 }
 

@@ -52,7 +52,9 @@ describe.each(KINDS)("the first write of a $key", ({ key, path, objects, join, b
     await join();
     const { key: bearer } = await newOrg("free", { browsers: 0, vms: 0 });
     const before = await ids();
-    expect((await call(path, { method: "POST", bearer })).status).toBe(429);
+    const refused = await call(path, { method: "POST", bearer });
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({ code: "ConcurrencyLimitExceeded" });
     const made = (await ids()).filter((id) => !before.includes(id));
     for (const id of made)
       expect(await look(named(id))).toEqual({ record: undefined, alarm: null });
@@ -76,7 +78,9 @@ describe.each(KINDS)("the first write of a $key", ({ key, path, objects, join, b
     expect(found.alarm).not.toBeNull();
     const stub = named(found.id);
     await runInDurableObject(stub, (_object, state) => state.abort("test")).catch(() => undefined);
-    expect((await creating).status).toBe(503);
+    const answer = await creating;
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ code: "ObjectUnavailable", retryable: true });
     await runInDurableObject(named(found.id), (_object, { storage }) => {
       const kept = storage.kv.get<Record>(key);
       if (kept)
