@@ -4,7 +4,7 @@ import { DurableObject } from "cloudflare:workers";
 import { noteDurable } from "../control-plane/snapshot-lineage.ts";
 import { arm } from "./alarms.ts";
 import { fleet } from "./fleet.ts";
-import { drainHost, type Subject } from "./host-client.ts";
+import { drainHost, type Subject } from "./host-calls/slots.ts";
 import {
   afterBeat,
   afterDeafness,
@@ -21,9 +21,9 @@ import {
   signatureOf,
   silentAt,
   type StoredHost,
-} from "./host-reconcile.ts";
-import type { HostSource } from "./session-view.ts";
-import { removeSnapshotAt } from "./vm-states-client.ts";
+} from "./host/reconcile.ts";
+import type { HostSource } from "./session/view.ts";
+import { removeSnapshotAt } from "./host-calls/vm-states.ts";
 
 const KEY = "host";
 const retryMs = 1000;

@@ -1,14 +1,14 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
-import { type BuildClaim, OrgBuilds } from "./org-builds.ts";
+import { type BuildClaim, OrgBuilds } from "./org/builds.ts";
 import {
   OrgSandboxes,
   type SandboxClaim,
   type SandboxPage,
   type SandboxQuery,
-} from "./org-sandboxes.ts";
-import type { SandboxView } from "./sandbox-view.ts";
+} from "./org/sandboxes.ts";
+import type { SandboxView } from "./sandbox/record.ts";
 
 /** What a session asks of its org before it takes a slot anywhere. Sandboxes: org-sandboxes.ts. */
 export interface Claim {

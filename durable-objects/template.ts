@@ -8,11 +8,11 @@ import { DurableObject } from "cloudflare:workers";
 import { beginTemplate, type TemplateView } from "../control-plane/templates.ts";
 import { atMost } from "./deadline.ts";
 import type { Reserved } from "./org.ts";
-import { newBuild, type TemplateDuty, type TemplateEvent } from "./states/template.ts";
-import type { SavedMachine } from "./restorable.ts";
-import { attend } from "./template-build.ts";
-import { perform } from "./template-duties.ts";
-import { type StoredTemplate, TemplateStore, templateView } from "./template-store.ts";
+import { newBuild, type TemplateDuty, type TemplateEvent } from "./template/transitions.ts";
+import type { SavedMachine } from "./host-calls/restorable.ts";
+import { attend } from "./template/build.ts";
+import { perform } from "./template/perform.ts";
+import { type StoredTemplate, TemplateStore, templateView } from "./template/store.ts";
 
 /** What a TemplateDO is told to build. */
 export interface CreateTemplateOrder {

@@ -15,7 +15,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { clearGroups, groupsOf } from "@svc/host-kit/cgroups.ts";
 import * as z from "zod";
 import { removeRules } from "./network/rules.ts";
-import { idOf } from "./snapshots/owner.ts";
+import { idOf } from "./disk/owner.ts";
 
 const PREFIX = "svcvm-";
 const NOTE = "owner.json";

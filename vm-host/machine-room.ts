@@ -7,14 +7,14 @@ import type { VmHostConfig } from "./config.ts";
 import type { Capability } from "./driver.ts";
 import type { Ground } from "./images/keeper.ts";
 import type { Run } from "./janitor.ts";
-import { Maker, settle } from "./maker.ts";
+import { Maker, settle } from "./machines/maker.ts";
 import { run as runProgram } from "./programs.ts";
 import type { Confinement } from "./qemu/confinement.ts";
 import { QEMU, QemuDriver } from "./qemu/driver.ts";
 import { probeAccelerator } from "./qemu/probe.ts";
 import type { Store } from "./snapshots/store.ts";
 import { hostPlatform } from "./snapshots/platform.ts";
-import { Templates } from "./templates.ts";
+import { Templates } from "./templates/templates.ts";
 
 /** The version of QEMU, or null where there is none. */
 export async function qemuVersion(): Promise<string | null> {

@@ -1,7 +1,7 @@
 import { ERRORS, isApiError, isRefusal } from "@svc/contract/errors.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
-import { hostBearer, hostUrl } from "../../durable-objects/host-client.ts";
+import { hostBearer, hostUrl } from "../../durable-objects/host-calls/slots.ts";
 import { refuse, relay } from "../../durable-objects/relay.ts";
 import type { SandboxDO } from "../../durable-objects/sandbox.ts";
 import type { AppContext, AppEnv } from "../context.ts";

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SandboxStore } from "../../durable-objects/sandbox-store.ts";
-import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
+import { SandboxStore } from "../../durable-objects/sandbox/store.ts";
+import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { app } from "../../src/app.ts";
 import { call, json, newOrg } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost } from "../support/worker-vm-host.ts";

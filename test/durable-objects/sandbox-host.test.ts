@@ -3,8 +3,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
-import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
-import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
+import type { StoredHost } from "../../durable-objects/host/reconcile.ts";
+import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { call, newOrg, newPool } from "../support/worker-gateway.ts";
 import { newSandbox, newVmHost, vmOf } from "../support/worker-vm-host.ts";
 

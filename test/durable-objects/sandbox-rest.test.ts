@@ -1,13 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { step, timers } from "../../durable-objects/states/sandbox.ts";
-import { duties } from "../../durable-objects/states/sandbox-duties.ts";
-import { type Habits, NO_HABITS } from "../../durable-objects/states/sandbox-rest.ts";
-import type {
-  Running,
-  SandboxEvent,
-  SandboxState,
-} from "../../durable-objects/states/sandbox-state.ts";
-import { NO_BILL } from "../../durable-objects/states/spans.ts";
+import { step, timers } from "../../durable-objects/sandbox/transitions.ts";
+import { duties } from "../../durable-objects/sandbox/duties.ts";
+import { type Habits, NO_HABITS } from "../../durable-objects/sandbox/lifecycle.ts";
+import type { Running, SandboxEvent, SandboxState } from "../../durable-objects/sandbox/state.ts";
+import { NO_BILL } from "../../durable-objects/sandbox/bill.ts";
 
 const HOUR = 3_600_000;
 

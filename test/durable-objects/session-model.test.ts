@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
-import type { HostSource } from "../../durable-objects/session-view.ts";
+import type { HostSource } from "../../durable-objects/session/view.ts";
 import {
   type SessionEvent,
   type SessionState,
   step,
   timers,
-} from "../../durable-objects/states/session.ts";
+} from "../../durable-objects/session/transitions.ts";
 import { newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
 import { seededRandom } from "../support/worker-random.ts";
 import { SessionModel } from "../support/worker-session-model.ts";

@@ -7,7 +7,7 @@ import {
   type SessionState,
   step,
   timers,
-} from "../../durable-objects/states/session.ts";
+} from "../../durable-objects/session/transitions.ts";
 
 const GRACE = LIMITS.orphanGraceMs;
 const NEVER = { how: "never", since: 0 } as const;

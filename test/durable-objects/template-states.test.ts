@@ -9,7 +9,7 @@ import {
   type TemplateEvent,
   type TemplateState,
   timers,
-} from "../../durable-objects/states/template.ts";
+} from "../../durable-objects/template/transitions.ts";
 
 const START = 1_000_000;
 const { hostLostMs, hostWaitMs, buildMs, restarts } = TEMPLATE_LIMITS;

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { findVmHost } from "../../durable-objects/vm-placement.ts";
+import { findVmHost } from "../../durable-objects/sandbox/find-host.ts";
 import { call, newOrg } from "../support/worker-gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../support/worker-vm-host.ts";
 

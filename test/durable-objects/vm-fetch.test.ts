@@ -3,7 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { SandboxList } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import { copyOf, forgetCopies, noteCopy } from "../../control-plane/record-copies.ts";
-import { findVmHost } from "../../durable-objects/vm-placement.ts";
+import { findVmHost } from "../../durable-objects/sandbox/find-host.ts";
 import { runScheduled } from "../../src/scheduled.ts";
 import { FAKE_PLATFORM } from "../support/fake-platform.ts";
 import { snapshotting } from "../support/worker-snapshots.ts";

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
-import { takeVolumes } from "../../durable-objects/volume-holders.ts";
+import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
+import { takeVolumes } from "../../durable-objects/sandbox/volumes.ts";
 import { app } from "../../src/app.ts";
 import { call, json, newOrg } from "../support/worker-gateway.ts";
 import { newVmHost } from "../support/worker-vm-host.ts";

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { StoredSandbox } from "../../durable-objects/sandbox-view.ts";
+import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 
 const earlier = (at: number | null, byMs: number) => (at === null ? null : at - byMs);
 

@@ -8,7 +8,7 @@ import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { inject, onTestFinished } from "vitest";
 import * as z from "zod";
 import { fleet } from "../../durable-objects/fleet.ts";
-import type { StoredHost } from "../../durable-objects/host-reconcile.ts";
+import type { StoredHost } from "../../durable-objects/host/reconcile.ts";
 import { app } from "../../src/app.ts";
 
 export const BASE = "http://svc.test";

@@ -1,4 +1,4 @@
-import type { SandboxEvent } from "../../durable-objects/states/sandbox-state.ts";
+import type { SandboxEvent } from "../../durable-objects/sandbox/state.ts";
 
 const DAY = 86_400_000;
 const FORCE = 30_000;

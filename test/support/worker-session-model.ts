@@ -1,4 +1,4 @@
-import type { SessionEvent } from "../../durable-objects/states/session.ts";
+import type { SessionEvent } from "../../durable-objects/session/transitions.ts";
 
 const LINGER = 2000;
 const GRACE = 210_000;

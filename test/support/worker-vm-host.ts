@@ -6,7 +6,7 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
-import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox-view.ts";
+import type { SandboxView, StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { FAKE_HOST_PLATFORM, FAKE_ROOM } from "./fake-platform.ts";
 import { call, clearFleet, json, keepHeard } from "./worker-gateway.ts";
 

@@ -18,7 +18,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { GuestPort } from "../../vm-host/guest/port.ts";
 import { openControl } from "../../vm-host/server/control.ts";
-import type { Vm } from "../../vm-host/vm.ts";
+import type { Vm } from "../../vm-host/machines/vm.ts";
 
 const FORGERIES = 20_000;
 const MIB = 1024 * 1024;

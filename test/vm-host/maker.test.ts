@@ -6,8 +6,8 @@ import { duplexPair } from "node:stream";
 import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Machine, MachineSpec } from "../../vm-host/driver.ts";
-import { Maker } from "../../vm-host/maker.ts";
-import { Templates } from "../../vm-host/templates.ts";
+import { Maker } from "../../vm-host/machines/maker.ts";
+import { Templates } from "../../vm-host/templates/templates.ts";
 import { FakeDriver } from "./fake-driver.ts";
 
 const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };

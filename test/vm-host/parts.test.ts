@@ -9,7 +9,7 @@ import { hashOf } from "../../vm-host/images/recipe.ts";
 import { rulesOf } from "../../vm-host/network/rules.ts";
 import { commandOf } from "../../vm-host/qemu/command.ts";
 import { Confinement } from "../../vm-host/qemu/confinement.ts";
-import { Capacity, memoryClass } from "../../vm-host/sizes.ts";
+import { Capacity, memoryClass } from "../../vm-host/machines/capacity.ts";
 
 const isRoot = process.getuid?.() === 0;
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MachineSpec } from "../../vm-host/driver.ts";
-import { Templates } from "../../vm-host/templates.ts";
+import { Templates } from "../../vm-host/templates/templates.ts";
 import { FakeDriver } from "./fake-driver.ts";
 
 const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };

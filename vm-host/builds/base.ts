@@ -3,15 +3,15 @@ import type { MachineSpec, VmDriver } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import { newSelf } from "../guest/identity.ts";
 import { hashOf } from "../images/recipe.ts";
-import type { Images } from "../images.ts";
-import { ANSWER_MS, type Maker } from "../maker.ts";
-import { memoryClass } from "../sizes.ts";
+import type { Images } from "../images/images.ts";
+import { ANSWER_MS, type Maker } from "../machines/maker.ts";
+import { memoryClass } from "../machines/capacity.ts";
 import type { Finder } from "../snapshots/finder.ts";
 import type { RecordKeeper } from "../snapshots/keeper.ts";
 import type { Kept } from "../snapshots/store.ts";
-import type { Templates } from "../templates.ts";
-import type { Vm } from "../vm.ts";
-import { grownDisk } from "../grown-disk.ts";
+import type { Templates } from "../templates/templates.ts";
+import type { Vm } from "../machines/vm.ts";
+import { grownDisk } from "../machines/grow-disk.ts";
 import type { Setting } from "./plan.ts";
 
 /** A machine that knows who it is. */

@@ -3,10 +3,10 @@ import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/tem
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import type { Capacity } from "../sizes.ts";
+import type { Capacity } from "../machines/capacity.ts";
 import type { RecordKeeper } from "../snapshots/keeper.ts";
 import type { Kept } from "../snapshots/store.ts";
-import { Vm } from "../vm.ts";
+import { Vm } from "../machines/vm.ts";
 import type { Base, Bases } from "./base.ts";
 import type { LayerCache } from "./layers.ts";
 import { BuildLog } from "./log.ts";

@@ -1,10 +1,10 @@
 import { stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { sizeOf } from "../snapshots/files.ts";
+import { sizeOf } from "../disk/files.ts";
 import type { RecordKeeper } from "../snapshots/keeper.ts";
 import { RECORD_FILE } from "../snapshots/record.ts";
 import type { Kept, Store } from "../snapshots/store.ts";
-import type { Vm } from "../vm.ts";
+import type { Vm } from "../machines/vm.ts";
 
 const BLOCK_BYTES = 512;
 

@@ -1,6 +1,6 @@
 import type { Log } from "@svc/host-kit/log.ts";
 import type { VmHostConfig } from "../config.ts";
-import type { Capacity } from "../sizes.ts";
+import type { Capacity } from "../machines/capacity.ts";
 import type { Fetcher } from "../snapshots/fetcher.ts";
 import { Finder } from "../snapshots/finder.ts";
 import type { Store } from "../snapshots/store.ts";

@@ -6,7 +6,7 @@ import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import { BACKLOG_BYTES } from "@svc/host-kit/backlog.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
-import type { CustomerSocket, Vm } from "../vm.ts";
+import type { CustomerSocket, Vm } from "../machines/vm.ts";
 
 const PING_MS = 20_000;
 const CODES = { normal: 1000, tooLarge: 4413, restart: 1012, slow: 1013 };

@@ -5,7 +5,7 @@ import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
-import type { Vm } from "../vm.ts";
+import type { Vm } from "../machines/vm.ts";
 import type { VmCall } from "./front.ts";
 
 /** What a refusal of the guest is to a caller of ours. */

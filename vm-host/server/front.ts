@@ -3,11 +3,11 @@ import { Socket } from "node:net";
 import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { Images } from "../images.ts";
-import type { SharedPool } from "../shared/pool.ts";
-import type { Acts } from "../acts.ts";
-import type { VmStates } from "../snapshots/states.ts";
-import type { Vms } from "../vms.ts";
+import type { Images } from "../images/images.ts";
+import type { SharedPool } from "../shared/machines.ts";
+import type { Acts } from "../assembly.ts";
+import type { VmStates } from "../states/states.ts";
+import type { Vms } from "../machines/vms.ts";
 import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
@@ -21,7 +21,7 @@ import {
   revertVm,
   takeSnapshot,
 } from "./states.ts";
-import { answerBuild } from "./templates.ts";
+import { answerBuild } from "./builds.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
 
 const KEEP_ALIVE_MS = 65_000;

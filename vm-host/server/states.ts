@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { ResumeVm, RevertVm, TakeSnapshot } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
-import { StateError } from "../snapshots/state-error.ts";
+import { StateError } from "../states/state-error.ts";
 import type { VmCall } from "./front.ts";
 
 /** POST /vms/:sandboxId/pause. Answered when RAM and disk are saved and the process is gone. */

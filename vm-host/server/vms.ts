@@ -6,7 +6,7 @@ import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
 import { missingForShare } from "../shared/choose.ts";
-import type { Placed } from "../vms.ts";
+import type { Placed } from "../machines/vms.ts";
 import type { VmCall } from "./front.ts";
 
 type Can = (capability: Capability) => boolean;

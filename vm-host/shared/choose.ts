@@ -1,6 +1,6 @@
 import { SHARE_LEAST_MB } from "@svc/contract/control-channel/share-methods.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
-import { memoryClass } from "../sizes.ts";
+import { memoryClass } from "../machines/capacity.ts";
 
 /** What a shared machine keeps for its kernel and its own agent, and for each share beside the share's own memory. */
 const MACHINE_MB = 256;

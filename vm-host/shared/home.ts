@@ -6,7 +6,7 @@ import type { LifeStart, Machine, MachineSpec } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import type { RestingHome, RestingShare } from "../snapshots/record.ts";
-import { Vm } from "../vm.ts";
+import { Vm } from "../machines/vm.ts";
 import { type Holder, SHARED_DISK_GB } from "./choose.ts";
 import { type Around, ShareGuest, ShareMachine } from "./share-machine.ts";
 

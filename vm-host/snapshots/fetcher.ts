@@ -3,7 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ObjectStore } from "@svc/host-kit/object-store.ts";
 import type { MachineSpec, Template, VmDriver } from "../driver.ts";
-import { type Templates, fetchedKey } from "../templates.ts";
+import { type Templates, fetchedKey } from "../templates/templates.ts";
 import {
   AGENT_FILE,
   Bundle,
@@ -16,7 +16,7 @@ import {
   recordPlace,
   templatePlace,
 } from "./bundle.ts";
-import { isThere } from "./files.ts";
+import { isThere } from "../disk/files.ts";
 import type { RecordKeeper } from "./keeper.ts";
 import { unpack } from "./pack.ts";
 import { NotRestorable, type SnapshotRecord, lifeOf } from "./record.ts";

@@ -1,7 +1,7 @@
 import type { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { Fetcher } from "./fetcher.ts";
-import { StateError, failed } from "./state-error.ts";
+import { StateError, failed } from "../states/state-error.ts";
 import type { Kept, Store } from "./store.ts";
 
 export interface FinderParts {

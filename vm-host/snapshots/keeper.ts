@@ -5,13 +5,13 @@ import type { Machine, MachineSpec, Rest, Template, VmDriver } from "../driver.t
 import { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
 import { Manifest, imageOf, imagesIn } from "../images/store.ts";
-import { ANSWER_MS } from "../maker.ts";
-import type { Templates } from "../templates.ts";
-import type { Vm } from "../vm.ts";
+import { ANSWER_MS } from "../machines/maker.ts";
+import type { Templates } from "../templates/templates.ts";
+import type { Vm } from "../machines/vm.ts";
 import { dropThrowaways, fitting, marked } from "../volumes/throwaway.ts";
 import { Promotion } from "./promotion.ts";
 import { platformFault, platformOf } from "./platform.ts";
-import { isThere, nameOf, sizeOf } from "./files.ts";
+import { isThere, nameOf, sizeOf } from "../disk/files.ts";
 import {
   NotRestorable,
   RECORD_VERSION,
@@ -21,7 +21,7 @@ import {
   recordIdOf,
 } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
-import { MOST_LAYERS, tidyRecord } from "./tidy.ts";
+import { MOST_LAYERS, tidyRecord } from "./merge-layers.ts";
 
 export interface KeeperParts {
   driver: VmDriver;

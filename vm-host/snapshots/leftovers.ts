@@ -2,7 +2,7 @@ import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { RecordId } from "@svc/contract/host-protocol/vm-states.ts";
 import * as z from "zod";
-import { hashText, sync } from "./files.ts";
+import { hashText, sync } from "../disk/files.ts";
 
 /** A record that is gone here and may still lie in the object store. */
 export const Leftover = z.object({ org: z.string(), recordId: RecordId });

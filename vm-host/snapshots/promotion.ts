@@ -1,7 +1,7 @@
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Rest, Template, VmDriver } from "../driver.ts";
 import { hashOf } from "../images/recipe.ts";
-import type { Templates } from "../templates.ts";
+import type { Templates } from "../templates/templates.ts";
 import { type SnapshotRecord, lifeOf } from "./record.ts";
 import type { Kept, Store } from "./store.ts";
 

@@ -2,14 +2,14 @@ import type { Log } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import type { VmHostConfig } from "../config.ts";
 import type { VmDriver } from "../driver.ts";
-import type { Capacity } from "../sizes.ts";
-import type { Templates } from "../templates.ts";
+import type { Capacity } from "../machines/capacity.ts";
+import type { Templates } from "../templates/templates.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import { Fetcher } from "./fetcher.ts";
 import { RecordKeeper } from "./keeper.ts";
-import { noRoom } from "./revive.ts";
+import { noRoom } from "../states/start-from-record.ts";
 import { Shipper } from "./shipper.ts";
-import type { VmStates } from "./states.ts";
+import type { VmStates } from "../states/states.ts";
 import type { Store } from "./store.ts";
 
 export interface RecordRoomParts {

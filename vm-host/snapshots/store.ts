@@ -1,9 +1,9 @@
 import { link, mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { hashText, nameOf, sync } from "./files.ts";
+import { hashText, nameOf, sync } from "../disk/files.ts";
 import { type Leftover, Leftovers } from "./leftovers.ts";
-import { OWNER_FILE, ownerOf, removeOrphans } from "./owner.ts";
+import { OWNER_FILE, ownerOf, removeOrphans } from "../disk/owner.ts";
 import { RECORD_FILE, SnapshotRecord } from "./record.ts";
 
 const DRAFT = ".tmp";

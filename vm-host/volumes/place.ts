@@ -14,8 +14,8 @@ import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import { VolumeId } from "@svc/contract/vm/volume.ts";
 import * as z from "zod";
 import { run } from "../programs.ts";
-import { hashText, sync } from "../snapshots/files.ts";
-import { OWNER_FILE, ownerOf, removeOrphans } from "../snapshots/owner.ts";
+import { hashText, sync } from "../disk/files.ts";
+import { OWNER_FILE, ownerOf, removeOrphans } from "../disk/owner.ts";
 
 /** More than anybody stores: what is empty takes no room. A hint of a size is not enforced (document 2). */
 export const IMAGE_BYTES = 16 * 1024 ** 3;

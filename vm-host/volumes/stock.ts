@@ -1,6 +1,6 @@
 import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
-import { Lanes } from "../snapshots/lanes.ts";
+import { Lanes } from "../lanes.ts";
 import { Copies, type CopiesOptions, type Reader, VolumeBusy } from "./copies.ts";
 import { type VolumeNote, takeBack } from "./place.ts";
 import { readStill } from "./reading.ts";

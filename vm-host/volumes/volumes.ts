@@ -6,7 +6,7 @@ import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import type { Machine } from "../driver.ts";
 import { VOLUME_SLOTS } from "../qemu/command.ts";
 import type { SnapshotRecord } from "../snapshots/record.ts";
-import type { Vm } from "../vm.ts";
+import type { Vm } from "../machines/vm.ts";
 import { LiveImage } from "./live.ts";
 import { type MountedVolume, changedAt, serialOf, shallowFirst } from "./mounted.ts";
 import { checkPath } from "./path.ts";

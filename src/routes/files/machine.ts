@@ -1,7 +1,7 @@
 import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { type FileClaims, readFileToken, readVmId } from "@svc/contract/tokens.ts";
-import { hostBearer, hostUrl } from "../../../durable-objects/host-client.ts";
+import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import type { AppContext } from "../../context.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
 import { askAwake } from "../sandboxes/wake.ts";

@@ -1,6 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { objectKey } from "../../../control-plane/objects.ts";
-import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
+import type { CreateSandboxOrder } from "../../../durable-objects/sandbox/create.ts";
 import { type AppContext, baseUrlOf } from "../../context.ts";
 import { signedUrl } from "../../object-url.ts";
 import type { WantedSandbox } from "./read-create.ts";

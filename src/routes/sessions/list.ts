@@ -4,7 +4,7 @@ import {
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
 import type { Ending, PageRequest, SessionLine } from "../../../durable-objects/org.ts";
-import type { SessionView } from "../../../durable-objects/session-view.ts";
+import type { SessionView } from "../../../durable-objects/session/view.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { pageLimit } from "../page.ts";

@@ -3,7 +3,7 @@ import { readSessionId } from "@svc/contract/tokens.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import type { SessionDO } from "../../../durable-objects/session.ts";
-import { endedView, type SessionView } from "../../../durable-objects/session-view.ts";
+import { endedView, type SessionView } from "../../../durable-objects/session/view.ts";
 
 /** Forged, malformed, unknown, another org's: one answer, to the byte (document 1, Authentication 7). */
 export const invalidSessionId = (): ApiError =>

@@ -1,6 +1,6 @@
 import type { SessionRecord } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import type { SessionView } from "../../../durable-objects/session-view.ts";
+import type { SessionView } from "../../../durable-objects/session/view.ts";
 
 /** Where a session's sockets are: ws:// when the base URL is http. */
 export function endpointsOf(baseUrl: string, id: string) {

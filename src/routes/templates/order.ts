@@ -1,4 +1,4 @@
-import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
+import type { CreateSandboxOrder } from "../../../durable-objects/sandbox/create.ts";
 import type { Bootable } from "../../../durable-objects/template.ts";
 
 /** A create from a custom template: it goes on where the build ended, in the template's sizes. */

@@ -1,5 +1,5 @@
 import { ApiError } from "@svc/contract/errors.ts";
-import { volumesRefused } from "../../../durable-objects/volume-holders.ts";
+import { volumesRefused } from "../../../durable-objects/sandbox/volumes.ts";
 import type { AppContext } from "../../context.ts";
 import type { WantedSandbox } from "../sandboxes/read-create.ts";
 import { requireVolumeStore } from "./store.ts";

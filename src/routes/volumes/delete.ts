@@ -1,6 +1,6 @@
 import { errorResponse } from "@svc/contract/errors.ts";
 import * as volumes from "../../../control-plane/volumes.ts";
-import { statusUnknown, volumesRefused } from "../../../durable-objects/volume-holders.ts";
+import { statusUnknown, volumesRefused } from "../../../durable-objects/sandbox/volumes.ts";
 import type { Handler } from "../../context.ts";
 import { inUse, requireVolumeStore, volumeIdOf } from "./store.ts";
 

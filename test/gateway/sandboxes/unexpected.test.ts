@@ -1,7 +1,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { CreateSandboxOrder } from "../../../durable-objects/sandbox-create.ts";
+import type { CreateSandboxOrder } from "../../../durable-objects/sandbox/create.ts";
 import { app } from "../../../src/app.ts";
 import { ends } from "../../support/worker-asleep.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";

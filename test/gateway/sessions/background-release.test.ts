@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test, vi } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { endSlot } from "../../../durable-objects/host-client.ts";
+import { endSlot } from "../../../durable-objects/host-calls/slots.ts";
 import {
   call,
   newOrg,

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import type { StoredSession } from "../../../durable-objects/session-duties.ts";
+import type { StoredSession } from "../../../durable-objects/session/perform.ts";
 import { fleet } from "../../../durable-objects/fleet.ts";
 import { call, json, newOrg, newPool, slotOf } from "../../support/worker-gateway.ts";
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { describe, expect, test, vi } from "vitest";
-import type { StoredSandbox } from "../../../durable-objects/sandbox-view.ts";
+import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { call, json, newOrg } from "../../support/worker-gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
 import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";

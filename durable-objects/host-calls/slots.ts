@@ -1,0 +1,145 @@
+import {
+  type PlaceSlot,
+  type SlotDomains,
+  SlotPlaced,
+  SlotRefused,
+} from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
+import { within } from "../deadline.ts";
+
+/** Whose call it is: a host learns the tenant from the bearer alone. */
+export interface Subject {
+  org: string;
+  id: string;
+}
+
+/** What became of asking one host for a slot. */
+export type PlaceAnswer =
+  | { type: "placed"; slot: SlotPlaced }
+  | { type: "full" }
+  | { type: "unable"; hint: string }
+  | { type: "rejected"; status: number; body: string }
+  | { type: "unreachable" };
+
+/** The bearer of a call to a host: this org, this session, for a minute. */
+export function hostBearer(env: Env, { org, id }: Subject): Promise<string> {
+  return mintHostBearer(env.SVC_HOST_TOKEN, {
+    org,
+    id,
+    expiresAt: Date.now() + LIMITS.hostBearerMs,
+  });
+}
+
+/** URL of something of a session on its host. */
+export function hostUrl(base: string, ...segments: string[]): URL {
+  return new URL(`/${segments.map(encodeURIComponent).join("/")}`, base);
+}
+
+/** Asks a host for a slot. `onSent`: it has been asked. */
+export async function placeSlot(
+  env: Env,
+  base: string,
+  subject: Subject,
+  { onSent, ...body }: PlaceSlot & { onSent: () => void },
+): Promise<PlaceAnswer> {
+  const init = { method: "PUT", body: JSON.stringify(body), onSent };
+  try {
+    return await within(body.acquireMs + LIMITS.hostAnswerMs, async (signal) => {
+      const url = hostUrl(base, "slots", subject.id);
+      return placeAnswer(await call(env, url, subject, { ...init, signal }));
+    });
+  } catch {
+    return { type: "unreachable" };
+  }
+}
+
+async function placeAnswer(response: Response): Promise<PlaceAnswer> {
+  const { status } = response;
+  const text = await response.text();
+  if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
+  if (status === 409) return { type: "full" };
+  if (status === 503) return { type: "unable", hint: hintOf(text) };
+  if (isRejection(status, text)) return { type: "rejected", status, body: text };
+  return { type: "unreachable" };
+}
+
+/**
+ * Whether an answer is the pool's rejection of what was asked, of any status. Not what concerns gateway and
+ * host alone (a bearer, a redirect), nor the page of a proxy that stands before a pool and cannot reach it.
+ */
+function isRejection(status: number, text: string): boolean {
+  if (status < 400 || status === 401 || status === 407) return false;
+  const isUsualOfProxies = status === 403 || status === 404 || status >= 500;
+  return !isUsualOfProxies || SlotRefused.safeParse(jsonOf(text)).success;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function hintOf(text: string): string {
+  const refused = SlotRefused.safeParse(jsonOf(text)).data;
+  return refused?.hint ?? refused?.error ?? "The browser pool cannot serve this kind now.";
+}
+
+/** Tells a host to end a session. Once, within 30 s; a heartbeat mends what this misses. */
+export async function endSlot(env: Env, base: string, subject: Subject): Promise<void> {
+  await within(LIMITS.backgroundReleaseMs, async (signal) => {
+    const url = hostUrl(base, "slots", subject.id);
+    const response = await call(env, url, subject, { method: "DELETE", signal });
+    await response.body?.cancel();
+  });
+}
+
+/** Replaces the allowlist of a session on its host; false when the host did not. */
+export async function setSlotDomains(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: SlotDomains,
+): Promise<boolean> {
+  const url = hostUrl(base, "slots", subject.id, "allowed-domains");
+  const init = { method: "POST", body: JSON.stringify(body) };
+  try {
+    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+      const response = await call(env, url, subject, { ...init, signal });
+      await response.body?.cancel();
+      return response.status === 200;
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** Tells a host to take no new sessions; true when it agreed. */
+export async function drainHost(env: Env, base: string): Promise<boolean> {
+  return within(LIMITS.poolUpgradeMs, async (signal) => {
+    const subject = { org: "operator", id: "drain" };
+    const response = await call(env, hostUrl(base, "drain"), subject, { method: "POST", signal });
+    await response.body?.cancel();
+    return response.status === 202;
+  });
+}
+
+/** Calls a host with the bearer of a session or VM. `onSent`: the call is on its way. */
+export async function call(
+  env: Env,
+  url: URL,
+  subject: Subject,
+  { onSent, ...init }: RequestInit & { onSent?: () => void },
+): Promise<Response> {
+  const headers = {
+    authorization: `Bearer ${await hostBearer(env, subject)}`,
+    "content-type": "application/json",
+  };
+  // Followed, a redirect would take the gateway, and its answer the customer, to wherever a host says.
+  const answer = fetch(url, { ...init, headers, redirect: "manual" });
+  // Only then do its bytes leave.
+  if (onSent) setTimeout(onSent, 0);
+  return answer;
+}

@@ -1,0 +1,75 @@
+import {
+  BuildRefused,
+  BuildReport,
+  type BuildTemplate,
+} from "@svc/contract/host-protocol/templates.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
+import { within } from "../deadline.ts";
+import { call, hostUrl, type Subject } from "./slots.ts";
+
+/** What became of asking a host to build. `refused` has its own words. */
+export type BuildAnswer =
+  | { type: "taken" }
+  | { type: "refused"; reason: string }
+  | { type: "unreachable" };
+
+export async function startBuild(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: BuildTemplate,
+): Promise<BuildAnswer> {
+  const init = { method: "POST", body: JSON.stringify(body) };
+  try {
+    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+      const url = hostUrl(base, "templates", subject.id);
+      const response = await call(env, url, subject, { ...init, signal });
+      const text = await response.text();
+      if (response.status === 202) return { type: "taken" };
+      if (response.status !== 409 && response.status !== 503) return { type: "unreachable" };
+      const { error, hint } = BuildRefused.parse(JSON.parse(text));
+      return { type: "refused", reason: hint ?? error };
+    });
+  } catch {
+    return { type: "unreachable" };
+  }
+}
+
+/** What became of asking how a build stands. `missing`: the host knows of none. */
+export type NewsAnswer =
+  | { type: "ok"; report: BuildReport }
+  | { type: "missing" }
+  | { type: "unreachable" };
+
+/** Asks how a build stands; the host holds the question until there is something to tell. */
+export async function buildNews(
+  env: Env,
+  base: string,
+  subject: Subject,
+  offset: number,
+): Promise<NewsAnswer> {
+  try {
+    return await within(TEMPLATE_LIMITS.newsMs + LIMITS.poolUpgradeMs, async (signal) => {
+      const url = hostUrl(base, "templates", subject.id);
+      url.searchParams.set("offset", String(offset));
+      url.searchParams.set("waitMs", String(TEMPLATE_LIMITS.newsMs));
+      const response = await call(env, url, subject, { signal });
+      const text = await response.text();
+      if (response.status === 404) return { type: "missing" };
+      return { type: "ok", report: BuildReport.parse(JSON.parse(text)) };
+    });
+  } catch {
+    return { type: "unreachable" };
+  }
+}
+
+/** Tells a host to end a build and to forget what came of it: resolves when it has. */
+export async function dropTemplate(env: Env, base: string, subject: Subject): Promise<void> {
+  await within(LIMITS.backgroundReleaseMs, async (signal) => {
+    const url = hostUrl(base, "templates", subject.id);
+    const response = await call(env, url, subject, { method: "DELETE", signal });
+    await response.body?.cancel();
+    if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+  });
+}

@@ -1,0 +1,72 @@
+import {
+  SnapshotTaken,
+  StateRefused,
+  VmCheckpointed,
+  VmParked,
+  VmPaused,
+  VmResumed,
+} from "@svc/contract/host-protocol/vm-states.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import type * as z from "zod";
+import { within } from "../deadline.ts";
+import { call, hostUrl, type Subject } from "./slots.ts";
+import { type Unreachable, unreachableBy } from "./vms.ts";
+
+/** What became of asking a host to change the state of a machine. */
+export type StateAnswer<T> =
+  | { type: "ok"; value: T }
+  | { type: "refused"; status: number; refused: StateRefused }
+  | Unreachable;
+
+/** What a host can be asked to do with a machine. */
+const ACTS = {
+  /** RAM and disk are saved when it answers. */
+  pause: VmPaused,
+  /** Exactly the record that is named goes on, else what the host has. */
+  resume: VmResumed,
+  park: VmParked,
+  checkpoint: VmCheckpointed,
+  snapshot: SnapshotTaken,
+  revert: VmResumed,
+} as const satisfies Record<string, z.ZodType>;
+type ActName = keyof typeof ACTS;
+
+/** Asks the host at `base`, for at most `ms`. */
+export async function actOnVm<A extends ActName>(
+  env: Env,
+  base: string,
+  subject: Subject,
+  act: A,
+  body?: object,
+  ms: number = LIMITS.stateChangeMs,
+): Promise<StateAnswer<z.infer<(typeof ACTS)[A]>>> {
+  const url = hostUrl(base, "vms", subject.id, act);
+  const init = { method: "POST", ...(body && { body: JSON.stringify(body) }) };
+  const schema: z.ZodType = ACTS[act];
+  try {
+    return await within(ms, async (signal) => {
+      const response = await call(env, url, subject, { ...init, signal });
+      const { status } = response;
+      const json: unknown = JSON.parse(await response.text());
+      if (status === 200 || status === 201)
+        return { type: "ok", value: schema.parse(json) as z.infer<(typeof ACTS)[A]> };
+      return { type: "refused", status, refused: StateRefused.parse(json) };
+    });
+  } catch (error) {
+    return unreachableBy(error);
+  }
+}
+
+/** Tells a host to let go of a snapshot. False when it did not say that it has. */
+export async function removeSnapshotAt(env: Env, base: string, subject: Subject): Promise<boolean> {
+  const url = hostUrl(base, "snapshots", subject.id);
+  try {
+    return await within(LIMITS.backgroundReleaseMs, async (signal) => {
+      const response = await call(env, url, subject, { method: "DELETE", signal });
+      await response.body?.cancel();
+      return response.status === 204;
+    });
+  } catch {
+    return false;
+  }
+}

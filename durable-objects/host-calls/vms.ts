@@ -1,0 +1,130 @@
+import { type PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import { VmMetrics } from "@svc/contract/vm/metrics.ts";
+import { within } from "../deadline.ts";
+import { call, hostUrl, type Subject } from "./slots.ts";
+
+/** What became of asking one host for a machine. */
+export type PlaceVmAnswer =
+  | { type: "placed"; got: VmPlaced }
+  | { type: "refused"; refused: VmRefused }
+  | { type: "rejected"; status: number }
+  | Unreachable;
+
+/** `isLate`: it took too long to answer. */
+export interface Unreachable {
+  type: "unreachable";
+  isLate?: true;
+}
+
+/** What a call came to that has thrown. */
+export const unreachableBy = (error: unknown): Unreachable => ({
+  type: "unreachable",
+  ...(error instanceof Error && error.name === "AbortError" && { isLate: true }),
+});
+
+/** Asks a host for a machine, for at most `ms`. `onSent`: it has been asked. */
+export async function placeVm(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: PlaceVm,
+  { ms, onSent }: { ms: number; onSent: () => void },
+): Promise<PlaceVmAnswer> {
+  const init = { method: "PUT", body: JSON.stringify(body), onSent };
+  try {
+    return await within(ms, async (signal) => {
+      const url = hostUrl(base, "vms", subject.id);
+      return placeAnswer(await call(env, url, subject, { ...init, signal }));
+    });
+  } catch (error) {
+    return unreachableBy(error);
+  }
+}
+
+async function placeAnswer(response: Response): Promise<PlaceVmAnswer> {
+  const { status } = response;
+  const text = await response.text();
+  if (status === 201) return { type: "placed", got: VmPlaced.parse(JSON.parse(text)) };
+  const refused = refusedBy(status, text);
+  return refused ? { type: "refused", refused } : { type: "rejected", status };
+}
+
+/** A host's refusal in its own words, or null when it is none of those that the protocol knows. */
+function refusedBy(status: number, text: string): VmRefused | null {
+  if (![409, 503, 507].includes(status)) return null;
+  try {
+    return VmRefused.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** Tells a host to end a machine: resolves when it is gone there. */
+export async function endVm(env: Env, base: string, subject: Subject): Promise<void> {
+  await within(LIMITS.backgroundReleaseMs, async (signal) => {
+    const url = hostUrl(base, "vms", subject.id);
+    const response = await call(env, url, subject, { method: "DELETE", signal });
+    await response.body?.cancel();
+    if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+  });
+}
+
+/** What became of asking a host about a machine: `missing`, it knows none of that id; `failed`, it answered nothing of use. */
+export type HostAnswer<T> =
+  | { type: "ok"; value: T }
+  | { type: "missing" | "failed" | "unreachable" };
+
+/** Runs a command. What is not a whole result is none. */
+export async function execInVm(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: Exec,
+  signal: AbortSignal,
+): Promise<HostAnswer<ExecResult>> {
+  const url = hostUrl(base, "vms", subject.id, "exec");
+  const init = { method: "POST", body: JSON.stringify(body), signal };
+  return ask(
+    () => call(env, url, subject, init),
+    (json) => ExecResult.parse(json),
+  );
+}
+
+/** Reads a machine's metrics. */
+export function metricsOfVm(
+  env: Env,
+  base: string,
+  subject: Subject,
+): Promise<HostAnswer<VmMetrics>> {
+  const url = hostUrl(base, "vms", subject.id, "metrics");
+  return within(LIMITS.poolUpgradeMs, (signal) =>
+    ask(
+      () => call(env, url, subject, { signal }),
+      (json) => VmMetrics.parse(json),
+    ),
+  );
+}
+
+async function ask<T>(
+  send: () => Promise<Response>,
+  parse: (json: unknown) => T,
+): Promise<HostAnswer<T>> {
+  try {
+    const response = await send();
+    const text = await response.text();
+    if (response.status === 404) return { type: "missing" };
+    return response.status === 200 ? parsed(text, parse) : { type: "failed" };
+  } catch {
+    return { type: "unreachable" };
+  }
+}
+
+function parsed<T>(text: string, parse: (json: unknown) => T): HostAnswer<T> {
+  try {
+    return { type: "ok", value: parse(JSON.parse(text)) };
+  } catch {
+    return { type: "failed" };
+  }
+}

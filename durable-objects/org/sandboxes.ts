@@ -1,0 +1,189 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
+import type { Reserved } from "../org.ts";
+import type { SandboxView } from "../sandbox/record.ts";
+
+/** What a sandbox asks of its org before it takes room on any host. */
+export interface SandboxClaim {
+  /** As it stands while it starts. */
+  view: SandboxView;
+  cap: number;
+  /** A claim not confirmed by then is void. */
+  lapsesAt: number;
+}
+
+/** GET /sandboxes. */
+export interface SandboxQuery {
+  limit: number;
+  cursor: string | null;
+  state: SandboxState | null;
+  kind: VmKind | null;
+  /** Labels that must all be there. */
+  metadata: [string, string][];
+}
+export interface SandboxPage {
+  sandboxes: SandboxView[];
+  nextCursor: string | null;
+}
+
+interface Row extends Record<string, SqlStorageValue> {
+  n: number;
+  id: string;
+  kind: VmKind;
+  state: SandboxState;
+  metadata: string;
+  template: string;
+  created_at: number;
+  expires_at: number;
+  cpu: number;
+  mem_mb: number;
+  disk_gb: number;
+  close_reason: GoneReason | null;
+  gone_at: number | null;
+}
+
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS sandboxes (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+  state TEXT NOT NULL, metadata TEXT NOT NULL, template TEXT NOT NULL, created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL, cpu INTEGER NOT NULL, mem_mb INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL, close_reason TEXT, gone_at INTEGER, lapses_at INTEGER);
+CREATE INDEX IF NOT EXISTS sandboxes_state ON sandboxes (state, n);
+CREATE INDEX IF NOT EXISTS sandboxes_alive ON sandboxes (n) WHERE state <> 'gone';`;
+
+/** Longest life of a row beyond its idle window, whoever failed to say that its sandbox is gone. */
+const overdueMs = LIMITS.unpausableKeptMs + LIMITS.overdueMs;
+
+/** An org's sandboxes: reservations against its plan, and the index behind GET /sandboxes, one row each. */
+export class OrgSandboxes {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(SCHEMA);
+  }
+
+  /** Takes one of `cap` places. Paused ones, and those that are being released, hold none. */
+  reserve({ view, cap, lapsesAt }: SandboxClaim): Reserved {
+    this.#sweep(Date.now());
+    const refused = this.#refusal(cap, view.id);
+    if (refused) return refused;
+    this.#sql.exec(
+      `INSERT INTO sandboxes (id, kind, state, metadata, template, created_at, expires_at, cpu, mem_mb,
+       disk_gb, lapses_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      view.id,
+      view.kind,
+      view.state,
+      JSON.stringify(view.metadata),
+      view.template,
+      view.createdAt,
+      view.expiresAt,
+      view.cpu,
+      view.memMb,
+      view.diskGb,
+      lapsesAt,
+    );
+    return { reserved: true };
+  }
+
+  /** Takes one of `cap` places again, for a paused one that is to run. */
+  resume(id: string, cap: number): Reserved {
+    const refused = this.#refusal(cap, id);
+    if (refused) return refused;
+    this.#sql.exec("UPDATE sandboxes SET state = 'running' WHERE id = ? AND state = 'paused'", id);
+    return { reserved: true };
+  }
+
+  /** Who holds the places when all of them are held by others. */
+  #refusal(cap: number, id: string): Reserved | null {
+    const sql = "SELECT id FROM sandboxes WHERE state IN ('starting', 'running') AND id <> ?";
+    const live = this.#sql.exec<{ id: string }>(sql, id).toArray();
+    if (live.length < cap) return null;
+    return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map((row) => row.id) };
+  }
+
+  /** Writes how it stands: false when the claim has lapsed, or it is gone already. */
+  note(view: SandboxView): boolean {
+    const { rowsWritten } = this.#sql.exec(
+      `UPDATE sandboxes SET state = ?, expires_at = ?, cpu = ?, mem_mb = ?, disk_gb = ?,
+       close_reason = ?, gone_at = ?, lapses_at = NULL WHERE id = ? AND state <> 'gone'`,
+      view.state,
+      view.expiresAt,
+      view.cpu,
+      view.memMb,
+      view.diskGb,
+      view.closeReason,
+      view.goneAt,
+      view.id,
+    );
+    return rowsWritten > 0;
+  }
+
+  /** The ids of all that are not gone. */
+  live(): string[] {
+    const sql = "SELECT id FROM sandboxes WHERE state <> 'gone'";
+    return this.#sql
+      .exec<{ id: string }>(sql)
+      .toArray()
+      .map((row) => row.id);
+  }
+
+  /** Forgets a sandbox that never was. */
+  drop(id: string): void {
+    this.#sql.exec("DELETE FROM sandboxes WHERE id = ? AND state <> 'gone'", id);
+  }
+
+  /** Newest first; without a state those that are gone are left out. A foreign cursor is the first page. */
+  page({ limit, cursor, state, kind, metadata }: SandboxQuery): SandboxPage {
+    const now = Date.now();
+    const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
+    const label = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND value = ?)";
+    const filters: [string, ...SqlStorageValue[]][] = [
+      state === null ? ["state <> 'gone'"] : ["state = ?", state],
+      ["(gone_at IS NULL OR gone_at > ?)", now - LIMITS.goneReadableMs],
+      ["(lapses_at IS NULL OR lapses_at > ?)", now],
+      ...(kind === null ? [] : [["kind = ?", kind] as [string, string]]),
+      ...(before === null ? [] : [["n < ?", before] as [string, number]]),
+      ...metadata.map((pair) => [label, ...pair] as [string, string, string]),
+    ];
+    const where = filters.map(([text]) => text).join(" AND ");
+    const values = filters.flatMap(([, ...bound]) => bound);
+    const sql = `SELECT * FROM sandboxes WHERE ${where} ORDER BY n DESC LIMIT ?`;
+    const rows = this.#sql.exec<Row>(sql, ...values, limit + 1).toArray();
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return { sandboxes: page.map(toView), nextCursor: last ? last.n.toString(36) : null };
+  }
+
+  /** Claims that lapsed, those that are gone for long, and the backstop of every other rule. */
+  #sweep(now: number): void {
+    this.#sql.exec("DELETE FROM sandboxes WHERE lapses_at < ?", now);
+    this.#sql.exec("DELETE FROM sandboxes WHERE gone_at < ?", now - LIMITS.goneReadableMs);
+    this.#sql.exec(
+      `UPDATE sandboxes SET state = 'gone', close_reason = 'idle', gone_at = ?
+       WHERE state IN ('starting', 'running', 'releasing') AND expires_at < ?`,
+      now,
+      now - overdueMs,
+    );
+  }
+}
+
+function toView(row: Row): SandboxView {
+  const { id, kind, state, template, cpu } = row;
+  return {
+    id,
+    kind,
+    state,
+    template,
+    cpu,
+    // Written by this class alone, from the contract's type.
+    metadata: JSON.parse(row.metadata) as Record<string, string>,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    memMb: row.mem_mb,
+    diskGb: row.disk_gb,
+    closeReason: row.close_reason,
+    goneAt: row.gone_at,
+  };
+}

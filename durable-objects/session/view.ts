@@ -1,0 +1,94 @@
+import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
+import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { SessionClaims } from "@svc/contract/tokens.ts";
+import type { StoredSession } from "./perform.ts";
+
+/** What GET /sessions/:id is made of. Times are ms since the epoch. */
+export interface SessionView {
+  id: string;
+  org: string;
+  /** null when nothing is kept of it. */
+  kind: BrowserKind | null;
+  createdAt: number;
+  expiresAt: number | null;
+  /** `creating`: no slot yet; `away`: its pool is not registered. */
+  status: "creating" | "active" | "away" | "released" | "expired";
+  closeReason: CloseReason | null;
+}
+
+/** Null for a session whose create failed: it never was. */
+export function viewOf({
+  id,
+  org,
+  kind,
+  createdAt,
+  expiresAt,
+  state,
+}: StoredSession): SessionView | null {
+  const known = { id, org, kind, createdAt, expiresAt };
+  switch (state.status) {
+    case "failed":
+      return null;
+    case "creating":
+      return { ...known, status: "creating", closeReason: null };
+    case "active":
+      return { ...known, status: state.awaySince === null ? "active" : "away", closeReason: null };
+    case "released":
+      return { ...known, status: "released", closeReason: state.reason };
+    case "expired":
+      return { ...known, status: "expired", closeReason: "expired" };
+  }
+}
+
+/** A session that nothing is kept of: it ended long ago, or its create failed. Its id says the rest. */
+export const endedView = (id: string, { org, issuedAt }: SessionClaims): SessionView => ({
+  id,
+  org,
+  kind: null,
+  createdAt: issuedAt,
+  expiresAt: null,
+  status: "released",
+  closeReason: null,
+});
+
+/** Which start of which host speaks. */
+export interface HostSource {
+  hostId: string;
+  bootId: string;
+}
+
+/** Whether a session is placed where this host speaks from. */
+export function isAt({ place }: StoredSession, source: HostSource): boolean {
+  return place?.hostId === source.hostId && place.bootId === source.bootId;
+}
+
+/** Whether an upgrade should wait: no slot yet, or the pool is away and may come back. */
+export function isWaiting({ state }: StoredSession): boolean {
+  return state.status === "creating" || (state.status === "active" && state.awaySince !== null);
+}
+
+/** Why an upgrade is refused. */
+export function refusalText(session: StoredSession | null): string {
+  const view = session && viewOf(session);
+  if (!view) return "No such session.";
+  if (session && isWaiting(session))
+    return "The session's browser pool is not registered. Try again.";
+  return `The session has ended (${view.closeReason}). Create a new one.`;
+}
+
+/** Why the allowlist of a session cannot be changed; null when it can. */
+export function domainsRefusal(session: StoredSession): Refusal | null {
+  const field = "domains";
+  if (session.kind !== "stealth") {
+    const text = "domains: the session is not a stealth session";
+    return refusal("ValidationError", text, { field });
+  }
+  if (!session.isConfined) {
+    const text = "domains: the session was created without allowedDomains";
+    return refusal("ValidationError", text, { field });
+  }
+  return isWaiting(session) ? poolUnreachable() : null;
+}
+
+export const poolUnreachable = (): Refusal =>
+  refusal("PoolUnreachable", "The session's browser pool cannot be reached. Try again.");

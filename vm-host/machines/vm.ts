@@ -1,0 +1,129 @@
+import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
+import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
+import type { Machine, Usage } from "../driver.ts";
+import type { Guest } from "../guest/guest.ts";
+
+/** A customer's open socket. */
+export interface CustomerSocket {
+  end(code: number, reason: string): void;
+  /** Says what becomes of the machine, right before the end. */
+  tell(state: "paused" | "running" | "gone", reason: string): void;
+}
+
+/** Samples closer together than this would tell noise. */
+const SAMPLE_MS = 300;
+
+interface Sample {
+  at: number;
+  usage: Usage;
+}
+
+/** A machine that belongs to a sandbox. */
+export class Vm {
+  readonly id: string;
+  readonly machine: Machine;
+  readonly guest: Guest;
+  readonly placed: Omit<VmPlaced, "seq" | "bootId">;
+  readonly sockets = new Set<CustomerSocket>();
+  lastActivityAt = Date.now();
+  /** Whose it is, as its calls say. */
+  org: string | null = null;
+  /** What is said of it once it is over. */
+  ended: VmReport["ended"];
+  /** Its machine has ended, by itself or for another one in its place. */
+  isOver = false;
+  /** Its processors stand still until the next request. */
+  isParked = false;
+  #metrics: VmMetrics | null = null;
+  #samples: Sample[] = [];
+  #pct = 0;
+
+  constructor(id: string, machine: Machine, guest: Guest, placed: Vm["placed"]) {
+    this.id = id;
+    this.machine = machine;
+    this.guest = guest;
+    this.placed = placed;
+  }
+
+  /** A request: what is parked goes on before it is answered. */
+  touch(): void {
+    this.lastActivityAt = Date.now();
+    if (this.isParked) void this.#wake().catch(() => null);
+  }
+
+  /** Stops its processors. Nothing else changes: ports, memory and network stay. */
+  async park(): Promise<void> {
+    if (this.isParked) return;
+    const asked = this.lastActivityAt;
+    await this.metrics().catch(() => null);
+    await this.machine.stop();
+    this.isParked = true;
+    // A request came while it was being stopped.
+    if (this.lastActivityAt !== asked) await this.#wake();
+  }
+
+  async #wake(): Promise<void> {
+    this.isParked = false;
+    // Waits in the port, before the request: the guest's clock stood still, too.
+    const told = this.guest.setClock();
+    told.catch(() => null);
+    await this.machine.cont();
+    await told;
+  }
+
+  report(): VmReport {
+    const { id, lastActivityAt, ended } = this;
+    return { id, state: "running", lastActivityAt, ...(ended && { ended }) };
+  }
+
+  async metrics(): Promise<VmMetrics> {
+    if (this.isParked && this.#metrics) return { ...this.#metrics, cpuPct: 0 };
+    const [cpuPct, { memBytes, memTotalBytes, diskBytes }] = await Promise.all([
+      this.#cpuPct(),
+      this.guest.metrics(),
+    ]);
+    this.#metrics = {
+      cpuPct,
+      memBytes,
+      memTotalBytes,
+      diskBytes,
+      contextScoped: this.placed.isolation === "shared",
+    };
+    return this.#metrics;
+  }
+
+  /** Closes the customers' sockets, then ends the machine. */
+  async end(code: number, reason: string): Promise<void> {
+    this.endSockets("gone", code, reason);
+    await this.machine.destroy();
+  }
+
+  endSockets(state: "paused" | "running" | "gone", code: number, reason: string): void {
+    for (const socket of this.sockets) {
+      socket.tell(state, reason);
+      socket.end(code, reason);
+    }
+  }
+
+  /** How busy its processors were since the last look, or since a moment ago. */
+  async #cpuPct(): Promise<number> {
+    const before = this.#samples.at(-1) ?? (await this.#sample());
+    if (!before) return 0;
+    const waitMs = before.at + SAMPLE_MS - Date.now();
+    if (waitMs > 0 && this.#samples.length > 1) return this.#pct;
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const now = await this.#sample();
+    if (!now) return 0;
+    const share = (now.usage.cpuMs - before.usage.cpuMs) / (now.at - before.at);
+    this.#pct = Math.round(Math.max(0, (100 * share) / this.placed.cpu) * 10) / 10;
+    return this.#pct;
+  }
+
+  async #sample(): Promise<Sample | null> {
+    const usage = await this.machine.usage();
+    if (!usage) return null;
+    const sample = { at: Date.now(), usage };
+    this.#samples = [...this.#samples.slice(-1), sample];
+    return sample;
+  }
+}
