@@ -11,7 +11,7 @@ import { judge } from "../../browser-pool/launch/fitness.ts";
 import { type Slot, launchSlot } from "../../browser-pool/slot.ts";
 import { rootOf } from "../../browser-pool/wire/layout.ts";
 import { Playwrights } from "../../browser-pool/wire/playwrights.ts";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { below } from "./processes.ts";
 
 const SESSION = "0123456789ABCDEF0123456789ABCDEF";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp } from "./clients.ts";
 import { Rig, bearer } from "./rig.ts";
 

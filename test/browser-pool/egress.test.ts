@@ -2,7 +2,7 @@ import { allowanceText, readAllowance } from "../../browser-pool/egress/allowanc
 import { isRefusedAddress } from "../../browser-pool/egress/addresses.ts";
 import type { APIResponse } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byWire, firstPage } from "./clients.ts";
 import { Rig, type RigOptions } from "./rig.ts";
 import { Site } from "./site.ts";

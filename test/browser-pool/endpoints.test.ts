@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 

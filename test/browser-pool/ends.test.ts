@@ -1,7 +1,7 @@
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
 import { browsersOf, killIfThere } from "./processes.ts";
 import { Rig } from "./rig.ts";

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readdir, rm, rmdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byWire, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 

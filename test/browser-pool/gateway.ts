@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from "node:net";
 import { PoolHeartbeat, type SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { readJson } from "@svc/host-kit/reply.ts";
-import { serving } from "../support/serving.ts";
+import { serving } from "../support/fakes/serving.ts";
 
 export const HOST_TOKEN = "test-host-token";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byWire, firstPage } from "./clients.ts";
 import { below } from "./processes.ts";
 import { RawWire } from "./raw-wire.ts";

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byWire } from "./clients.ts";
 import { type ProcessInfo, below, processes } from "./processes.ts";
 import { Rig } from "./rig.ts";

@@ -1,6 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { Rig, bearer } from "./rig.ts";
 
 const noBrowser = await missingBrowser();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byPuppeteer, byWire, byWireOf, firstPage } from "./clients.ts";
 import { below } from "./processes.ts";
 import { RawWire } from "./raw-wire.ts";

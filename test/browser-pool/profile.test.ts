@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { byCdp, byWire, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { confine } from "../../browser-pool/playwright/confinement.ts";
 import { ServedVersions, UnknownPlaywright } from "../../browser-pool/wire/served.ts";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { byWireOf, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 

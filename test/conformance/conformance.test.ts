@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/needs.ts";
+import { missingBrowser } from "../support/process/needs.ts";
 import { serviceOf } from "./caller.ts";
 import { BROWSER_TABLES, browserDecided } from "./browser-tables.ts";
 import { coverageTable, missingRows, strangeRows } from "./coverage.ts";

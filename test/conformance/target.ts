@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { startSite } from "../support/site.ts";
+import { startSite } from "../support/fakes/site.ts";
 
 /** It ends only what never starts. */
 const START_MS = 300_000;

@@ -5,7 +5,7 @@ import { DesktopCreated } from "@svc/contract/vm/desktop.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { Volume } from "@svc/contract/vm/volume.ts";
-import type { FakeVmMode } from "../support/fake-vm-host.ts";
+import type { FakeVmMode } from "../support/fakes/vm-host.ts";
 import { type Answer, Caller, OrgCaller } from "./caller.ts";
 import type { VmTarget } from "./vm-target.ts";
 

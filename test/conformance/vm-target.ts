@@ -4,9 +4,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
-import { beat } from "../support/fake-vm-beat.ts";
-import { FakeVmHost, FakeVmMode } from "../support/fake-vm-host.ts";
-import { FAKE_HOST_PLATFORM } from "../support/fake-platform.ts";
+import { beat } from "../support/fakes/vm-heartbeat.ts";
+import { FakeVmHost, FakeVmMode } from "../support/fakes/vm-host.ts";
+import { FAKE_HOST_PLATFORM } from "../support/fakes/platform.ts";
 import { cleanEnv, deployedTarget, isDeployed, type Target } from "./target.ts";
 
 /** What a fake host can do: all that document 2 has. */

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { fleet, registeredHosts } from "../../durable-objects/fleet.ts";
 import type { HostDO } from "../../durable-objects/host.ts";
 import { type Active, step, timers } from "../../durable-objects/session/transitions.ts";
-import { call, newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool, newSession, slotOf } from "../support/worker/gateway.ts";
 
 const HOUR = 3_600_000;
 

@@ -4,7 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test, vi } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import type { StoredHost } from "../../durable-objects/host/reconcile.ts";
-import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker-gateway.ts";
+import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker/gateway.ts";
 
 async function placed() {
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);

@@ -4,8 +4,8 @@ import { describe, expect, test, vi } from "vitest";
 import { SandboxStore } from "../../durable-objects/sandbox/store.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { app } from "../../src/app.ts";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
-import { newSandbox, newVmHost } from "../support/worker-vm-host.ts";
+import { call, json, newOrg } from "../support/worker/gateway.ts";
+import { newSandbox, newVmHost } from "../support/worker/vm-host.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
 const broken = {

@@ -12,8 +12,8 @@ import {
   newOrg,
   newPool,
   slotOf,
-} from "../support/worker-gateway.ts";
-import { placed, stored } from "../support/worker-session.ts";
+} from "../support/worker/gateway.ts";
+import { placed, stored } from "../support/worker/session.ts";
 
 const create = (key: string) => call("/sessions", { method: "POST", bearer: key });
 

@@ -8,9 +8,9 @@ import {
   step,
   timers,
 } from "../../durable-objects/session/transitions.ts";
-import { newOrg, newPool, newSession, slotOf } from "../support/worker-gateway.ts";
-import { seededRandom } from "../support/worker-random.ts";
-import { SessionModel } from "../support/worker-session-model.ts";
+import { newOrg, newPool, newSession, slotOf } from "../support/worker/gateway.ts";
+import { seededRandom } from "../support/worker/random.ts";
+import { SessionModel } from "../support/worker/session-model.ts";
 
 type Random = () => number;
 

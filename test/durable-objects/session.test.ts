@@ -11,8 +11,8 @@ import {
   newOrg,
   newPool,
   slotOf,
-} from "../support/worker-gateway.ts";
-import { placed, stored } from "../support/worker-session.ts";
+} from "../support/worker/gateway.ts";
+import { placed, stored } from "../support/worker/session.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { type StoredTemplate, TemplateStore } from "../../durable-objects/template/store.ts";
 import { templateObject } from "../../durable-objects/template.ts";
 import { app } from "../../src/app.ts";
-import { call, clearFleet, json, newOrg } from "../support/worker-gateway.ts";
+import { call, clearFleet, json, newOrg } from "../support/worker/gateway.ts";
 import {
   anotherBuildHost,
   bodyOf,
@@ -16,7 +16,7 @@ import {
   printed,
   read,
   until,
-} from "../support/worker-templates.ts";
+} from "../support/worker/templates.ts";
 
 const isTaken = async (key: string, id: string) =>
   vi.waitFor(async () => {

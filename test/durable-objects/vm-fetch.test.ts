@@ -5,9 +5,9 @@ import { describe, expect, test, vi } from "vitest";
 import { copyOf, forgetCopies, noteCopy } from "../../control-plane/record-copies.ts";
 import { findVmHost } from "../../durable-objects/sandbox/find-host.ts";
 import { runScheduled } from "../../src/scheduled.ts";
-import { FAKE_PLATFORM } from "../support/fake-platform.ts";
-import { snapshotting } from "../support/worker-snapshots.ts";
-import { anotherVmHost, type VmHost } from "../support/worker-vm-host.ts";
+import { FAKE_PLATFORM } from "../support/fakes/platform.ts";
+import { snapshotting } from "../support/worker/snapshots.ts";
+import { anotherVmHost, type VmHost } from "../support/worker/vm-host.ts";
 
 const capabilities = ["snapshots"];
 const withRoom = (memMb: number) => ({

@@ -3,10 +3,10 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { chromium, type Browser } from "playwright-core";
 import puppeteer from "puppeteer-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { PATIENT, testGateway } from "../support/gateway.ts";
-import { parseRaw, sendRaw } from "../support/raw-http.ts";
-import { PoolProcess } from "../support/pool-process.ts";
-import { startSite } from "../support/site.ts";
+import { PATIENT, testGateway } from "../support/process/gateway.ts";
+import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
+import { PoolProcess } from "../support/process/pool.ts";
+import { startSite } from "../support/fakes/site.ts";
 
 const site = await startSite();
 const gateway = await testGateway(PATIENT);

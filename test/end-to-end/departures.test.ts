@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FakeVmMode } from "../support/fake-vm-host.ts";
-import { VmGateway } from "../support/vm-gateway.ts";
+import { FakeVmMode } from "../support/fakes/vm-host.ts";
+import { VmGateway } from "../support/process/vm-gateway.ts";
 
 let it: VmGateway;
 

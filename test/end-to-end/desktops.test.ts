@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { DesktopCreated } from "@svc/contract/vm/desktop.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { VmGateway } from "../support/vm-gateway.ts";
+import { VmGateway } from "../support/process/vm-gateway.ts";
 
 const MIB = 1024 * 1024;
 

@@ -8,10 +8,10 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { chromium } from "playwright-core";
 import { afterAll, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { PATIENT, testGateway } from "../support/gateway.ts";
-import { PoolProcess } from "../support/pool-process.ts";
-import { killIfThere } from "../support/process-tree.ts";
-import { startSite } from "../support/site.ts";
+import { PATIENT, testGateway } from "../support/process/gateway.ts";
+import { PoolProcess } from "../support/process/pool.ts";
+import { killIfThere } from "../support/process/process-tree.ts";
+import { startSite } from "../support/fakes/site.ts";
 
 const PATIENCE = { timeout: 90_000, interval: 200 };
 // Several of these waits, and the restart of a gateway.

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { parseRaw, sendRaw } from "../support/raw-http.ts";
-import { VmGateway } from "../support/vm-gateway.ts";
+import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
+import { VmGateway } from "../support/process/vm-gateway.ts";
 
 let it: VmGateway;
 beforeAll(async () => void (it = await VmGateway.start()));

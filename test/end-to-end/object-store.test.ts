@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { ObjectStore, ObjectStoreError } from "@svc/host-kit/object-store.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type TestGateway, testGateway } from "../support/gateway.ts";
+import { type TestGateway, testGateway } from "../support/process/gateway.ts";
 
 const PART = LIMITS.objectPartBytes;
 const folder = mkdtempSync(join(tmpdir(), "svc-objects-"));

@@ -8,7 +8,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { Preview } from "@svc/contract/vm/preview.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { PREVIEW_DOMAIN, VmGateway } from "../support/vm-gateway.ts";
+import { PREVIEW_DOMAIN, VmGateway } from "../support/process/vm-gateway.ts";
 
 let it: VmGateway;
 let stateDir = "";

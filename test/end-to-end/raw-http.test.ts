@@ -1,7 +1,7 @@
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { afterAll, describe, expect, test } from "vitest";
-import { testGateway } from "../support/gateway.ts";
-import { parseRaw, sendRaw } from "../support/raw-http.ts";
+import { testGateway } from "../support/process/gateway.ts";
+import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
 
 const gateway = await testGateway();
 const key = await gateway.newKey();

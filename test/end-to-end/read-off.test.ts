@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseRaw } from "../support/raw-http.ts";
-import { VmGateway } from "../support/vm-gateway.ts";
+import { parseRaw } from "../support/process/raw-http.ts";
+import { VmGateway } from "../support/process/vm-gateway.ts";
 
 const MB = 1024 * 1024;
 const PART = Buffer.alloc(MB);

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { SessionList } from "@svc/contract/browser/session.ts";
 import { afterAll, expect, test } from "vitest";
-import { PATIENT, testGateway } from "../support/gateway.ts";
-import { PoolProcess } from "../support/pool-process.ts";
-import { startSite } from "../support/site.ts";
+import { PATIENT, testGateway } from "../support/process/gateway.ts";
+import { PoolProcess } from "../support/process/pool.ts";
+import { startSite } from "../support/fakes/site.ts";
 
 const run = promisify(execFile);
 const site = await startSite();

@@ -1,8 +1,8 @@
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated, SandboxList } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RealMachines } from "../support/real-machines.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 240_000, interval: 500 };

@@ -6,8 +6,8 @@ import { ErrorBody } from "@svc/contract/errors.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { FakeVmMode } from "../support/fake-vm-host.ts";
-import { VmGateway } from "../support/vm-gateway.ts";
+import { FakeVmMode } from "../support/fakes/vm-host.ts";
+import { VmGateway } from "../support/process/vm-gateway.ts";
 
 const PATIENCE = { timeout: 100_000, interval: 200 };
 const LONG = 900_000;

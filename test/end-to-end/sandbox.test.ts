@@ -3,10 +3,10 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { killIfThere } from "../support/process-tree.ts";
-import { RealMachines } from "../support/real-machines.ts";
-import type { VmHostProcess } from "../support/vm-host-process.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import { killIfThere } from "../support/process/process-tree.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import type { VmHostProcess } from "../support/process/vm-host.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 300_000, interval: 500 };

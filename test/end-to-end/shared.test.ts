@@ -8,9 +8,9 @@ import { Preview } from "@svc/contract/vm/preview.ts";
 import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import type { TestGateway } from "../support/gateway.ts";
-import { RealMachines } from "../support/real-machines.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import type { TestGateway } from "../support/process/gateway.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 300_000, interval: 500 };

@@ -5,10 +5,10 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated, SandboxRecord, SandboxResumed } from "@svc/contract/vm/sandbox.ts";
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RealMachines } from "../support/real-machines.ts";
-import type { VmHostProcess } from "../support/vm-host-process.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import type { VmHostProcess } from "../support/process/vm-host.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 240_000, interval: 500 };

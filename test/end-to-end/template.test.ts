@@ -3,9 +3,9 @@ import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { Template, TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RealMachines } from "../support/real-machines.ts";
-import type { VmHostProcess } from "../support/vm-host-process.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import type { VmHostProcess } from "../support/process/vm-host.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 400_000, interval: 500 };

@@ -4,10 +4,10 @@ import { SandboxCreated, SandboxList, SandboxResumed } from "@svc/contract/vm/sa
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { Volume } from "@svc/contract/vm/volume.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { RealMachines } from "../support/real-machines.ts";
-import { otherCache } from "../support/vm-cache.ts";
-import { VmHostProcess } from "../support/vm-host-process.ts";
-import { missingMachine } from "../vm-host/needs.ts";
+import { RealMachines } from "../support/process/real-machines.ts";
+import { otherCache } from "../support/process/vm-cache.ts";
+import { VmHostProcess } from "../support/process/vm-host.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 240_000, interval: 500 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
+import { call, json, newOrg } from "../support/worker/gateway.ts";
 
 const HUGE = "x".repeat(9000);
 const DEEP = '{"a":'.repeat(10_000) + "1" + "}".repeat(10_000);

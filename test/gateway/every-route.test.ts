@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../src/app.ts";
-import { everyRoute } from "../support/worker-every-route.ts";
-import { call, newOrg } from "../support/worker-gateway.ts";
+import { everyRoute } from "../support/worker/every-route.ts";
+import { call, newOrg } from "../support/worker/gateway.ts";
 
 const BODIES: Record<string, unknown> = {
   setAllowedDomains: { domains: [] },

@@ -2,7 +2,7 @@ import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { Health } from "@svc/contract/browser/health.ts";
 import { beforeEach, expect, test } from "vitest";
 import { healthOf } from "../../src/routes/health.ts";
-import { call, clearFleet, newPool } from "../support/worker-gateway.ts";
+import { call, clearFleet, newPool } from "../support/worker/gateway.ts";
 
 beforeEach(clearFleet);
 

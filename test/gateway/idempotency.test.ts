@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, newOrg, newPool } from "../support/worker-gateway.ts";
+import { call, newOrg, newPool } from "../support/worker/gateway.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterEach, expect, test, vi } from "vitest";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
+import { call, json, newOrg } from "../support/worker/gateway.ts";
 
 afterEach(() => void vi.useRealTimers());
 

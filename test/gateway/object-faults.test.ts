@@ -4,7 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { mintObjectToken } from "@svc/contract/tokens.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../src/app.ts";
-import { call, newOrg } from "../support/worker-gateway.ts";
+import { call, newOrg } from "../support/worker/gateway.ts";
 
 const TEXT = { act: "get", key: "a", contentType: "text/plain" } as const;
 

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { call, json, newOrg } from "../support/worker-gateway.ts";
-import { snapshotting } from "../support/worker-snapshots.ts";
-import { newBuildHost, post as build, until } from "../support/worker-templates.ts";
-import { newSandbox, newVmHost, type VmHost } from "../support/worker-vm-host.ts";
+import { call, json, newOrg } from "../support/worker/gateway.ts";
+import { snapshotting } from "../support/worker/snapshots.ts";
+import { newBuildHost, post as build, until } from "../support/worker/templates.ts";
+import { newSandbox, newVmHost, type VmHost } from "../support/worker/vm-host.ts";
 
 /** Names that objects of JavaScript have by themselves: to a client they are keys like any other. */
 const NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty"];

@@ -6,12 +6,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { fleet } from "../../durable-objects/fleet.ts";
 import { runScheduled } from "../../src/scheduled.ts";
 import { sweepOrphans } from "../../src/orphans.ts";
-import { storedSandbox } from "../support/worker-age.ts";
-import { paused, running } from "../support/worker-asleep.ts";
-import { call, newOrg } from "../support/worker-gateway.ts";
-import { snapshotting } from "../support/worker-snapshots.ts";
-import { newBuildHost, readyTemplate } from "../support/worker-templates.ts";
-import { vmOf } from "../support/worker-vm-host.ts";
+import { storedSandbox } from "../support/worker/age.ts";
+import { paused, running } from "../support/worker/asleep.ts";
+import { call, newOrg } from "../support/worker/gateway.ts";
+import { snapshotting } from "../support/worker/snapshots.ts";
+import { newBuildHost, readyTemplate } from "../support/worker/templates.ts";
+import { vmOf } from "../support/worker/vm-host.ts";
 
 const { orphanKeptMs, orphanSweepMs } = LIMITS;
 

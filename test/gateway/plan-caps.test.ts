@@ -1,15 +1,15 @@
 import { TemplateList } from "@svc/contract/vm/template.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg, unhurried } from "../support/worker-gateway.ts";
-import { callerOf, snapshotting } from "../support/worker-snapshots.ts";
+import { call, newOrg, unhurried } from "../support/worker/gateway.ts";
+import { callerOf, snapshotting } from "../support/worker/snapshots.ts";
 import {
   newBuildHost,
   newTemplate,
   post,
   readyTemplate,
   until,
-} from "../support/worker-templates.ts";
-import { newSandbox } from "../support/worker-vm-host.ts";
+} from "../support/worker/templates.ts";
+import { newSandbox } from "../support/worker/vm-host.ts";
 
 describe("snapshots of an org", () => {
   test("are as many as its plan allows; one beyond is 403, asks no host, and leaves nothing", async () => {

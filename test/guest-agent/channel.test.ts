@@ -2,7 +2,7 @@ import { encodeFrame, frameHeader } from "@svc/contract/control-channel/frames.t
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { descendants } from "../support/process-tree.ts";
+import { descendants } from "../support/process/process-tree.ts";
 import { AgentRig, Output, identity, ownSleep } from "./rig.ts";
 
 let rig: AgentRig;

@@ -2,7 +2,7 @@ import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descendants } from "../support/process-tree.ts";
+import { descendants } from "../support/process/process-tree.ts";
 import { AgentRig, Output, missingCgroups, ownSleep } from "./rig.ts";
 
 let rig: AgentRig;

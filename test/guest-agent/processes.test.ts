@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descendants } from "../support/process-tree.ts";
+import { descendants } from "../support/process/process-tree.ts";
 import { AgentRig, Output } from "./rig.ts";
 
 let rig: AgentRig;

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { missingMachine } from "../vm-host/needs.ts";
+import { missingMachine } from "../vm-host/rig/needs.ts";
 import { START_MS, Service, stateDir } from "./service.ts";
 
 const isRoot = process.getuid?.() === 0;

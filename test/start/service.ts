@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
-import { killIfThere } from "../support/process-tree.ts";
+import { killIfThere } from "../support/process/process-tree.ts";
 import { GONE_MS, type Process, descendants, expectGone, isAlive, marked } from "./processes.ts";
 
 /** What a process of `npm start` is, by a piece of its command line. */

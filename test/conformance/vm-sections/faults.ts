@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { FakeVmMode } from "../../support/fake-vm-host.ts";
+import type { FakeVmMode } from "../../support/fakes/vm-host.ts";
 import type { VmService } from "../vm-caller.ts";
 
 type Put = FakeVmMode["put"];

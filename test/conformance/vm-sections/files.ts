@@ -1,6 +1,6 @@
 import { SignedFileUrl } from "@svc/contract/vm/files.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { FakeVmMode } from "../../support/fake-vm-host.ts";
+import type { FakeVmMode } from "../../support/fakes/vm-host.ts";
 import { sendRaw } from "../sockets.ts";
 import type { Machine, VmOrg, VmService } from "../vm-caller.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import type { FakeVmMode } from "../../support/fake-vm-host.ts";
+import type { FakeVmMode } from "../../support/fakes/vm-host.ts";
 import { forged } from "../caller.ts";
 import { open, upgrade } from "../sockets.ts";
 import type { Machine, VmService } from "../vm-caller.ts";

@@ -1,6 +1,6 @@
 import { HostList } from "@svc/contract/admin/hosts.ts";
 import { expect, test } from "vitest";
-import { call, newPool } from "../../support/worker-gateway.ts";
+import { call, newPool } from "../../support/worker/gateway.ts";
 
 const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
 

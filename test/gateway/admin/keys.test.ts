@@ -3,7 +3,7 @@ import { KeyList } from "@svc/contract/admin/orgs.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { forgetKey } from "../../../src/middleware/key-cache.ts";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
 
 const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
 

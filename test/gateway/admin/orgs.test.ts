@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { Org, OrgList } from "@svc/contract/admin/orgs.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
-import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
 

@@ -2,8 +2,8 @@ import { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { CreateDesktop, DesktopCreated } from "@svc/contract/vm/desktop.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
-import { newVmHost } from "../../support/worker-vm-host.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker/gateway.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 
 const ABLE = { capabilities: ["desktop", "recording"] };
 const HOUR = 3_600_000;

@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { DesktopCreated, DesktopRecord } from "@svc/contract/vm/desktop.ts";
 import { describe, expect, test, vi } from "vitest";
-import { ends } from "../../support/worker-asleep.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker-vm-host.ts";
+import { ends } from "../../support/worker/asleep.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker/vm-host.ts";
 
 const NO_DESKTOP = '{"error":"There is no such desktop.","code":"NotFound"}';
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { attachment } from "../../../src/content-disposition.ts";
-import { seededRandom } from "../../support/worker-random.ts";
+import { seededRandom } from "../../support/worker/random.ts";
 
 test.each([
   ["/tmp/report.pdf", 'attachment; filename="report.pdf"'],

@@ -3,14 +3,14 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { type FileClaims, mintFileToken, mintObjectToken, mintVmId } from "@svc/contract/tokens.ts";
 import { SignedFileUrl } from "@svc/contract/vm/files.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
 import {
   expiryOf,
   newSandbox,
   newVmHost,
   rewind,
   type VmHost,
-} from "../../support/worker-vm-host.ts";
+} from "../../support/worker/vm-host.ts";
 
 let host: VmHost;
 let org: { key: string; orgId: string };

@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { readFileToken } from "@svc/contract/tokens.ts";
 import { SignedFileUrl } from "@svc/contract/vm/files.ts";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BASE, call, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost, type VmHost } from "../../support/worker-vm-host.ts";
+import { BASE, call, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost, type VmHost } from "../../support/worker/vm-host.ts";
 
 let host: VmHost;
 let key = "";

@@ -3,7 +3,7 @@ import { type AskObject, ObjectUrls } from "@svc/contract/host-protocol/objects.
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintObjectToken, type ObjectClaims } from "@svc/contract/tokens.ts";
 import { describe, expect, test } from "vitest";
-import { call, json } from "../../support/worker-gateway.ts";
+import { call, json } from "../../support/worker/gateway.ts";
 
 const PART = LIMITS.objectPartBytes;
 const volume = `vol_${"0123456789abcdef".repeat(2)}`;

@@ -8,7 +8,7 @@ import {
   withoutToken,
 } from "../../../src/previews/credentials.ts";
 import { headersForClient, headersForGuest } from "../../../src/previews/headers.ts";
-import { seededRandom } from "../../support/worker-random.ts";
+import { seededRandom } from "../../support/worker/random.ts";
 
 const request = (url: string, headers: Record<string, string> = {}) =>
   new Request(url, { headers });

@@ -4,14 +4,14 @@ import { mintFileToken, mintPreviewToken, readPreviewToken } from "@svc/contract
 import { Preview, previewLabel } from "@svc/contract/vm/preview.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
 import {
   expiryOf,
   newSandbox,
   newVmHost,
   rewind,
   type VmHost,
-} from "../../support/worker-vm-host.ts";
+} from "../../support/worker/vm-host.ts";
 
 let host: VmHost;
 let org: { key: string; orgId: string };

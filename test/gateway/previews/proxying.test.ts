@@ -1,8 +1,8 @@
 import { Preview } from "@svc/contract/vm/preview.ts";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { call, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost, type VmHost } from "../../support/worker-vm-host.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost, type VmHost } from "../../support/worker/vm-host.ts";
 
 const Seen = z.object({
   method: z.string(),

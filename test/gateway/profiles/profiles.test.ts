@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { reapDiscarded } from "../../../control-plane/discarded.ts";
 import { lockForEditor, unlockFromEditor } from "../../../control-plane/profiles.ts";
 import { app } from "../../../src/app.ts";
-import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 const STATE = { cookies: [{ name: "a", value: "1" }], origins: [] };
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 import { PROXY_COUNTRIES } from "@svc/contract/browser/proxy.ts";
 import { expect, test } from "vitest";
-import { call, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 test("without an exit nothing is enabled; a tier that a pool has serves every country, sorted", async () => {
   const { key } = await newOrg();

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
-import { call, json } from "../../support/worker-gateway.ts";
-import { snapshotting } from "../../support/worker-snapshots.ts";
-import { newVolume } from "../../support/worker-volumes.ts";
+import { call, json } from "../../support/worker/gateway.ts";
+import { snapshotting } from "../../support/worker/snapshots.ts";
+import { newVolume } from "../../support/worker/volumes.ts";
 
 /** What a create asks the database about: by a text of each statement. */
 const CREDIT = "credit_cents -";

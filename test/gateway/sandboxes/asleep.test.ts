@@ -1,8 +1,8 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { ends, paused, running } from "../../support/worker-asleep.ts";
-import { call, clearFleet } from "../../support/worker-gateway.ts";
-import { anotherVmHost, newSandbox, VmHost, vmOf } from "../../support/worker-vm-host.ts";
+import { ends, paused, running } from "../../support/worker/asleep.ts";
+import { call, clearFleet } from "../../support/worker/gateway.ts";
+import { anotherVmHost, newSandbox, VmHost, vmOf } from "../../support/worker/vm-host.ts";
 
 describe("exec on a paused sandbox", () => {
   test("is 409 and wakes nothing", async () => {

@@ -11,8 +11,8 @@ import {
   json,
   newOrg,
   unhurried,
-} from "../../support/worker-gateway.ts";
-import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+} from "../../support/worker/gateway.ts";
+import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 const create = (key: string, body: object = {}) =>
   call("/sandboxes", { ...json(body), bearer: key });

@@ -5,8 +5,8 @@ import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { servePreview } from "../../../src/previews/serve.ts";
-import { BASE, call, json, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { BASE, call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
-import { storedSandbox } from "../../support/worker-age.ts";
-import { running } from "../../support/worker-asleep.ts";
-import { anotherVmHost, vmOf } from "../../support/worker-vm-host.ts";
+import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
+import { storedSandbox } from "../../support/worker/age.ts";
+import { running } from "../../support/worker/asleep.ts";
+import { anotherVmHost, vmOf } from "../../support/worker/vm-host.ts";
 
 const capabilities = ["snapshots"];
 

@@ -2,8 +2,8 @@ import { CreateDesktop } from "@svc/contract/vm/desktop.ts";
 import { CreateSandbox } from "@svc/contract/vm/create.ts";
 import { LifecycleWanted } from "@svc/contract/vm/lifecycle.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg, unhurried } from "../../support/worker-gateway.ts";
-import { newVmHost } from "../../support/worker-vm-host.ts";
+import { call, newOrg, unhurried } from "../../support/worker/gateway.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 
 /** Values as JSON spells them, so that some that no program would send are among them. */
 const VALUES = [

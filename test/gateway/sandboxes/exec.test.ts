@@ -2,8 +2,8 @@ import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 async function running() {
   const host = await newVmHost();

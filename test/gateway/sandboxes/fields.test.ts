@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 await clearFleet();
 const { key } = await newOrg("professional");

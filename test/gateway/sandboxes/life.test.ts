@@ -5,8 +5,8 @@ import { SandboxRecord, TimeoutSet } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { SandboxDO } from "../../../durable-objects/sandbox.ts";
 import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost, sandboxView, vmOf } from "../../support/worker-vm-host.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost, sandboxView, vmOf } from "../../support/worker/vm-host.ts";
 
 const NO_SANDBOX = '{"error":"There is no such sandbox.","code":"NotFound"}';
 

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
-import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
-import { age, storedSandbox } from "../../support/worker-age.ts";
-import { ends, running } from "../../support/worker-asleep.ts";
-import { call } from "../../support/worker-gateway.ts";
-import { anotherVmHost, newSandbox, vmOf } from "../../support/worker-vm-host.ts";
+import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
+import { age, storedSandbox } from "../../support/worker/age.ts";
+import { ends, running } from "../../support/worker/asleep.ts";
+import { call } from "../../support/worker/gateway.ts";
+import { anotherVmHost, newSandbox, vmOf } from "../../support/worker/vm-host.ts";
 
 // Longer than any test takes: what is to pass is made to.
 const lifecycle = { parkAfterMs: 200_000, hibernateAfterParkedMs: 300_000, parkMaxMs: 5000 };

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { SandboxList } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
-import { newSandbox, newVmHost, sandboxView } from "../../support/worker-vm-host.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost, sandboxView } from "../../support/worker/vm-host.ts";
 
 await newVmHost({ capabilities: ["desktop"] });
 

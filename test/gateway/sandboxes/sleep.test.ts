@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import { app } from "../../../src/app.ts";
-import { ends, paused, running } from "../../support/worker-asleep.ts";
-import { call, json } from "../../support/worker-gateway.ts";
-import { newSandbox } from "../../support/worker-vm-host.ts";
+import { ends, paused, running } from "../../support/worker/asleep.ts";
+import { call, json } from "../../support/worker/gateway.ts";
+import { newSandbox } from "../../support/worker/vm-host.ts";
 
 describe("POST pause", () => {
   test("saves the machine, ends the bill, frees the place; again it is the same", async () => {

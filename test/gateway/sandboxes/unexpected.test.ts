@@ -3,10 +3,10 @@ import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { CreateSandboxOrder } from "../../../durable-objects/sandbox/create.ts";
 import { app } from "../../../src/app.ts";
-import { ends } from "../../support/worker-asleep.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { newVmHost } from "../../support/worker-vm-host.ts";
-import { holderOf, newVolume } from "../../support/worker-volumes.ts";
+import { ends } from "../../support/worker/asleep.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
+import { holderOf, newVolume } from "../../support/worker/volumes.ts";
 
 /** Objects that make the machine and then say of it what cannot be: the Worker trips over it. */
 const STRANGE = {

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { call, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 const DAY_MS = 86_400_000;
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };

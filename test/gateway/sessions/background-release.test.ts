@@ -11,7 +11,7 @@ import {
   newSession,
   type Pool,
   slotOf,
-} from "../../support/worker-gateway.ts";
+} from "../../support/worker/gateway.ts";
 
 const deletesOf = async (pool: Pool) =>
   (await pool.calls()).filter(({ method }) => method === "DELETE").map(({ path }) => path);

@@ -1,8 +1,8 @@
 import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, json, newOrg, newPool, unhurried } from "../../support/worker-gateway.ts";
-import { seededRandom } from "../../support/worker-random.ts";
+import { call, json, newOrg, newPool, unhurried } from "../../support/worker/gateway.ts";
+import { seededRandom } from "../../support/worker/random.ts";
 
 const FIELDS = ["profileId", "recording", "stealth", "captcha", "proxy", "allowedDomains", "lease"];
 const PROXY_FIELDS = ["country", "tier", "static", "session", "sessionDuration", "state", "city"];

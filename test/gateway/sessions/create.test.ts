@@ -12,7 +12,7 @@ import {
   newPool,
   type Pool,
   unhurried,
-} from "../../support/worker-gateway.ts";
+} from "../../support/worker/gateway.ts";
 
 describe("a pool is registered", async () => {
   let pool: Pool;

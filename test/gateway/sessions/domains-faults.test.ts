@@ -1,6 +1,6 @@
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { call, json, newOrg, newPool } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 /** Breaks the one call to the host by which a list is replaced. */
 function breakHost(answer: (signal: AbortSignal) => Promise<Response>): void {

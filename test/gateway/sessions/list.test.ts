@@ -1,6 +1,6 @@
 import { SessionList } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker-gateway.ts";
+import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 
 describe("five sessions, two of them released", async () => {
   const pool = await newPool();

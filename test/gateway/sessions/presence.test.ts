@@ -5,7 +5,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { StoredSession } from "../../../durable-objects/session/perform.ts";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { call, json, newOrg, newPool, slotOf } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool, slotOf } from "../../support/worker/gateway.ts";
 
 async function placed(body: object = {}) {
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);

@@ -1,6 +1,6 @@
 import { SessionRecord } from "@svc/contract/browser/session.ts";
 import { beforeEach, expect, test, vi } from "vitest";
-import { call, clearFleet, newOrg, newPool, newSession } from "../../support/worker-gateway.ts";
+import { call, clearFleet, newOrg, newPool, newSession } from "../../support/worker/gateway.ts";
 
 // So that a session can only be on the pool of its own test.
 beforeEach(clearFleet);

@@ -1,6 +1,6 @@
 import { Lease } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, json, newOrg, newPool, newSession } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool, newSession } from "../../support/worker/gateway.ts";
 
 describe("POST /sessions/:id/lease", async () => {
   const pool = await newPool();

@@ -4,7 +4,7 @@ import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, test } from "vitest";
 import { replayKey } from "../../../control-plane/replays.ts";
 import { app } from "../../../src/app.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
 
 const AGED = 100 * 60_000;
 

@@ -3,7 +3,7 @@ import { isApiError } from "@svc/contract/errors.ts";
 import { effectivePlan, type PlanName } from "@svc/contract/plans.ts";
 import { describe, expect, test } from "vitest";
 import { checkCreate } from "../../../src/routes/sessions/rules.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
 
 /** The first refusal of a create, as `code field-or-feature plan`. */
 function refusalOf(body: object, plan: PlanName, without: string[] = []): string {

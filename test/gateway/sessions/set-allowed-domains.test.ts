@@ -1,7 +1,7 @@
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, json, newOrg, newPool, slotOf } from "../../support/worker-gateway.ts";
+import { call, json, newOrg, newPool, slotOf } from "../../support/worker/gateway.ts";
 
 describe("POST /sessions/:id/allowed-domains", async () => {
   const pool = await newPool();

@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
-import { snapshotting } from "../../support/worker-snapshots.ts";
-import { anotherVmHost } from "../../support/worker-vm-host.ts";
+import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
+import { snapshotting } from "../../support/worker/snapshots.ts";
+import { anotherVmHost } from "../../support/worker/vm-host.ts";
 
 const capabilities = ["snapshots"];
 const foreign = { ...FAKE_HOST_PLATFORM, qemu: "9.0.0" };

@@ -3,9 +3,9 @@ import { createScheduledController, runDurableObjectAlarm } from "cloudflare:tes
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import worker from "../../../src/index.ts";
-import { hastily, json } from "../../support/worker-gateway.ts";
-import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { vmOf } from "../../support/worker-vm-host.ts";
+import { hastily, json } from "../../support/worker/gateway.ts";
+import { callerOf, snapshotting } from "../../support/worker/snapshots.ts";
+import { vmOf } from "../../support/worker/vm-host.ts";
 
 const rows = async (id: string) => {
   const sql = "SELECT deleted_at, leave_at FROM snapshots WHERE id = ?";

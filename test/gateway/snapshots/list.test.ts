@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
-import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { newSandbox } from "../../support/worker-vm-host.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
+import { callerOf, snapshotting } from "../../support/worker/snapshots.ts";
+import { newSandbox } from "../../support/worker/vm-host.ts";
 
 describe("GET /snapshots", async () => {
   const all = await snapshotting();

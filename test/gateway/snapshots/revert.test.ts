@@ -2,10 +2,10 @@ import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { env } from "cloudflare:workers";
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { ends } from "../../support/worker-asleep.ts";
-import { call, json } from "../../support/worker-gateway.ts";
-import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { anotherVmHost, newSandbox } from "../../support/worker-vm-host.ts";
+import { ends } from "../../support/worker/asleep.ts";
+import { call, json } from "../../support/worker/gateway.ts";
+import { callerOf, snapshotting } from "../../support/worker/snapshots.ts";
+import { anotherVmHost, newSandbox } from "../../support/worker/vm-host.ts";
 
 /** What a host's object takes for placed there. */
 const placedOn = (hostId: string): Promise<string[]> =>

@@ -3,9 +3,9 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { describe, expect, test, vi } from "vitest";
 import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { callerOf, snapshotting } from "../../support/worker-snapshots.ts";
-import { newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { callerOf, snapshotting } from "../../support/worker/snapshots.ts";
+import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 describe("POST /sandboxes/:id/snapshots", () => {
   test("of a running one is its record, and nothing of where it lies", async () => {

@@ -3,7 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
 import {
   adopt,
   expiryOf,
@@ -11,7 +11,7 @@ import {
   newVmHost,
   rewind,
   type VmHost,
-} from "../../support/worker-vm-host.ts";
+} from "../../support/worker/vm-host.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 

@@ -4,7 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet.ts";
-import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker-gateway.ts";
+import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 

@@ -1,9 +1,9 @@
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
-import { FAKE_HOST_PLATFORM } from "../../support/fake-platform.ts";
-import { call, clearFleet, json, newOrg } from "../../support/worker-gateway.ts";
-import { snapshotting } from "../../support/worker-snapshots.ts";
-import { newVmHost } from "../../support/worker-vm-host.ts";
+import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker/gateway.ts";
+import { snapshotting } from "../../support/worker/snapshots.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 import {
   anotherBuildHost,
   bodyOf,
@@ -11,7 +11,7 @@ import {
   newTemplate,
   post,
   readyTemplate,
-} from "../../support/worker-templates.ts";
+} from "../../support/worker/templates.ts";
 
 const ROOM = { cpu: 64, diskGb: 100, slots: 20 };
 

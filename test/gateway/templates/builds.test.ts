@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { type Template, TemplateList } from "@svc/contract/vm/template.ts";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
 import {
   bodyOf,
   logs,
@@ -13,7 +13,7 @@ import {
   readyTemplate,
   STEPS,
   until,
-} from "../../support/worker-templates.ts";
+} from "../../support/worker/templates.ts";
 
 describe("a build", () => {
   test("is building, then ready with the host's sizes, and its log says what its steps printed", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { call, clearFleet, newOrg } from "../../support/worker-gateway.ts";
-import { bodyOf, newTemplate, post } from "../../support/worker-templates.ts";
+import { call, clearFleet, newOrg } from "../../support/worker/gateway.ts";
+import { bodyOf, newTemplate, post } from "../../support/worker/templates.ts";
 
 await clearFleet();
 const { key } = await newOrg("professional");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker-gateway.ts";
-import { logs, newBuildHost, newTemplate, readyTemplate } from "../../support/worker-templates.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
+import { logs, newBuildHost, newTemplate, readyTemplate } from "../../support/worker/templates.ts";
 
 const stream = (key: string, id: string, headers: Record<string, string> = {}) =>
   call(`/templates/${id}/logs`, {

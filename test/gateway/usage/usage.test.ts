@@ -4,7 +4,7 @@ import { Usage } from "@svc/contract/usage.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { writeSegment } from "../../../control-plane/usage.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
 
 const HOUR = 3_600_000;
 const DAY = Date.UTC(2026, 0, 10);

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { call, newOrg, unhurried } from "../../support/worker-gateway.ts";
-import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker-vm-host.ts";
-import { createWith, holderOf, newVolume } from "../../support/worker-volumes.ts";
+import { call, newOrg, unhurried } from "../../support/worker/gateway.ts";
+import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
+import { createWith, holderOf, newVolume } from "../../support/worker/volumes.ts";
 
 const MOUNTS = { capabilities: ["snapshots", "volumes.mount"] };
 const ABSENT = `vol_${"0".repeat(32)}`;

@@ -3,8 +3,8 @@ import { Volume, VolumeList } from "@svc/contract/vm/volume.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { runScheduled } from "../../../src/scheduled.ts";
-import { call, json, newOrg } from "../../support/worker-gateway.ts";
-import { newVolume } from "../../support/worker-volumes.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newVolume } from "../../support/worker/volumes.ts";
 
 const { key } = await newOrg("professional");
 

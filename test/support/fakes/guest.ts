@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { type WebSocket, WebSocketServer } from "ws";
+import { forwardRequest, forwardUpgrade, type PortVm } from "../../../vm-host/server/ports.ts";
+import { serving } from "./serving.ts";
+
+/** The ports of a guest that a server listens on. */
+export const OPEN_PORTS = [3000, 8000];
+
+const TEXT = "hello ".repeat(2000);
+
+/** The ports of a guest: the host's own code in front of a real HTTP server that says what it was asked. */
+export class FakeGuest {
+  readonly #server: Server;
+  readonly #sockets = new WebSocketServer({ noServer: true });
+  readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
+
+  /** What came on the connections of upgrades that it refused, after its refusal. */
+  readonly overheard: string[] = [];
+  #onNext: ((socket: WebSocket) => void) | null = null;
+  /** Since the first dial: others may come before it listens. */
+  #listening: Promise<unknown> | null = null;
+  /** An answer of events that waits for its client to come back. */
+  #goOn: (() => void) | null = null;
+
+  constructor() {
+    this.#server = createServer(
+      serving((request, response) =>
+        request.url?.startsWith("/events") ? this.#events(response) : answer(request, response),
+      ),
+    );
+    this.#server.on("upgrade", (request, socket, head) => {
+      socket.on("error", () => socket.destroy());
+      // As many servers do it leaves the connection open: it listens to what comes next on it.
+      if (request.url?.startsWith("/refuse")) {
+        socket.on("data", (bytes: Buffer) => this.overheard.push(String(bytes)));
+        return void socket.write("HTTP/1.1 403 Forbidden\r\nContent-Length: 7\r\n\r\nnot you");
+      }
+      this.control(request, socket, head);
+    });
+  }
+
+  close(): void {
+    for (const socket of this.#sockets.clients) socket.terminate();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async answer(call: {
+    vms: Set<string>;
+    id: string;
+    request: IncomingMessage;
+    response: ServerResponse;
+  }): Promise<void> {
+    const { request, response, id, vms } = call;
+    const rest = restOf(request);
+    const held = { get: (asked: string) => (vms.has(asked) ? this.#vm : undefined) };
+    await forwardRequest({ vms: held, id, rest, request, response });
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (socket instanceof Socket)
+      await forwardUpgrade(this.#vm, restOf(request), request, socket, head);
+  }
+
+  /** How the next socket ends that is opened: one that was there before may still be closing. */
+  async endOfNext(): Promise<{ code: number; reason: string }> {
+    const socket = await new Promise<WebSocket>((resolve) => (this.#onNext = resolve));
+    const [code, reason] = await once(socket, "close");
+    return { code, reason: String(reason) };
+  }
+
+  /** Echoes messages; `headers` and `url` say what the upgrade carried, `close 4404` closes with that code. */
+  control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.handleUpgrade(request, socket, head, (client) => {
+      client.on("error", () => client.terminate());
+      this.#onNext?.(client);
+      this.#onNext = null;
+      client.on("message", (data, isBinary) => {
+        const text = String(data as Buffer);
+        if (text === "headers") client.send(JSON.stringify(request.rawHeaders));
+        else if (text === "url") client.send(request.url ?? "");
+        else if (/^close \d{4}$/.test(text)) client.close(Number(text.slice(6)), "a reason");
+        else client.send(data, { binary: isBinary });
+      });
+    });
+  }
+
+  /** One event at once, the next when the client has come back to say that it got it. */
+  async #events(response: ServerResponse): Promise<void> {
+    if (this.#goOn) {
+      this.#goOn();
+      return void response.end("went on");
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: one\n\n");
+    this.#goOn = () => {
+      this.#goOn = null;
+      response.end("data: two\n\n");
+    };
+  }
+
+  async #dial(port: number): Promise<Socket> {
+    if (!OPEN_PORTS.includes(port)) throw refuse("ConnectionRefused", "nothing listens");
+    this.#listening ??= once(this.#server.listen(0, "127.0.0.1"), "listening");
+    await this.#listening;
+    const socket = connect((this.#server.address() as AddressInfo).port, "127.0.0.1");
+    await once(socket, "connect");
+    return socket;
+  }
+}
+
+const restOf = ({ url = "" }: IncomingMessage): string => url.replace(/^\/vms\/[^/]+\//, "");
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, url = "", rawHeaders } = request;
+  const [, kind = "", detail] = url.split(/[/?]/);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for await (const part of request) {
+    hash.update(part);
+    bytes += Buffer.from(part).length;
+  }
+  switch (kind) {
+    case "gzip":
+      return plain(response, gzipSync(TEXT), { "content-encoding": "gzip" });
+    case "br":
+      return plain(response, brotliCompressSync(TEXT), { "content-encoding": "br" });
+    case "status":
+      return void response.writeHead(Number(detail)).end();
+    case "redirect":
+      response.setHeader("set-cookie", ["a=1; Path=/", "b=2; Domain=preview.test; HttpOnly"]);
+      return void response.writeHead(302, { location: "/next?x=%2F&svc_token=kept" }).end();
+    case "cut":
+      response.writeHead(200);
+      return void response.write("half", () => response.destroy());
+    case "spoof":
+      return plain(response, "spoofed", { "x-svc-answer": "host", "x-svc-other": "1" });
+    default: {
+      const body = { method, url, rawHeaders, bytes, sha256: hash.digest("hex") };
+      response.writeHead(200, { "content-type": "application/json", "x-inside": "1" });
+      return void response.end(JSON.stringify(body));
+    }
+  }
+}
+
+function plain(response: ServerResponse, body: string | Buffer, headers: object): void {
+  const length = { "content-length": Buffer.byteLength(body) };
+  response.writeHead(200, { "content-type": "text/plain", ...length, ...headers }).end(body);
+}

@@ -1,0 +1,53 @@
+import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
+import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
+import type { Miniflare } from "miniflare";
+import { startGateway } from "../../../scripts/gateway.ts";
+import { applyMigrations } from "../../../scripts/migrate.ts";
+import { steadyPort } from "./steady-port.ts";
+
+/** For a gateway with a real pool: on a busy machine a browser takes its time. */
+export const PATIENT = { SVC_ACQUIRE_TIMEOUT_MS: "120000" };
+
+/** A gateway of a test's own: the real Worker in a real workerd, nothing kept. */
+export interface TestGateway {
+  url: URL;
+  miniflare: Miniflare;
+  hostToken: string;
+  close(): Promise<void>;
+  newKey(plan?: PlanName, overrides?: PlanOverrides): Promise<string>;
+}
+
+/** `place`: a port and a state folder, for a gateway that is to come back: with a folder and no port, one where it can. */
+export async function testGateway(
+  bindings: Record<string, string> = {},
+  place: { port: number; stateDir?: string } = { port: 0 },
+): Promise<TestGateway> {
+  const secrets = {
+    SVC_HOST_TOKEN: "host",
+    SVC_SIGNING_SECRET: "signing",
+    SVC_ADMIN_TOKEN: "admin",
+  };
+  const isToComeBack = place.port === 0 && place.stateDir !== undefined;
+  const { url, miniflare } = await startGateway({
+    ...place,
+    port: isToComeBack ? await steadyPort() : place.port,
+    bindings: { ...secrets, ...bindings },
+  });
+  await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
+
+  async function post(path: string, body: unknown): Promise<unknown> {
+    const headers = { authorization: "Bearer admin" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    return (await fetch(new URL(path, url), init)).json();
+  }
+  return {
+    url,
+    miniflare,
+    hostToken: secrets.SVC_HOST_TOKEN,
+    close: () => miniflare.dispose(),
+    newKey: async (plan = "professional", overrides = {}) => {
+      const org = Org.parse(await post("/admin/orgs", { name: "test", plan, overrides }));
+      return KeyCreated.parse(await post(`/admin/orgs/${org.orgId}/keys`, {})).key;
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import type { TestContext } from "vitest";
+import { judge } from "../../../browser-pool/launch/fitness.ts";
+
+let known: ReturnType<typeof judge> | undefined;
+
+/**
+ * Why this machine cannot run a real browser, or nothing: `describe.skipIf(await missingBrowser())`.
+ * In CI it throws instead, so that a missing browser never passes as a skip.
+ */
+export async function missingBrowser(): Promise<string | undefined> {
+  known ??= judge(process.env.SVC_CHROMIUM || null);
+  const fitness = await known;
+  if (!("hint" in fitness)) return undefined;
+  if (process.env.CI) throw new Error(`CI must have a browser. ${fitness.hint}`);
+  return fitness.hint;
+}
+
+/** The same inside one test, where the reason shows in the report. */
+export async function needsBrowser(context: TestContext): Promise<void> {
+  const hint = await missingBrowser();
+  if (hint) context.skip(hint);
+}

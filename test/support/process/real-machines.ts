@@ -1,0 +1,44 @@
+import { testGateway, type TestGateway } from "./gateway.ts";
+import { VmHostProcess } from "./vm-host.ts";
+
+/** A gateway of a test's own, a real VM host that it places machines on, and an org with a key. */
+export class RealMachines {
+  readonly gateway: TestGateway;
+  readonly host: VmHostProcess;
+  readonly key: string;
+
+  private constructor(gateway: TestGateway, host: VmHostProcess, key: string) {
+    this.gateway = gateway;
+    this.host = host;
+    this.key = key;
+  }
+
+  static async start(vars: Record<string, string> = {}, hostId?: string): Promise<RealMachines> {
+    const gateway = await testGateway(vars);
+    try {
+      const host = await VmHostProcess.start(gateway, hostId);
+      return new RealMachines(gateway, host, await gateway.newKey());
+    } catch (error) {
+      await gateway.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.host.close();
+    await this.gateway.close();
+  }
+
+  /** What the org's customer asks. */
+  readonly call = (
+    path: string,
+    method = "GET",
+    body?: object,
+    headers: object = {},
+  ): Promise<Response> =>
+    fetch(new URL(path, this.gateway.url), {
+      method,
+      headers: { authorization: `Bearer ${this.key}`, ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+}

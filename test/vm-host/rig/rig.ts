@@ -1,0 +1,209 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
+import { mintHostBearer } from "@svc/contract/tokens.ts";
+import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
+import * as z from "zod";
+import { writeAgent } from "../../../scripts/bundle-agent.ts";
+import { cacheDirOf } from "../../../vm-host/config.ts";
+import { Gateway, HOST_TOKEN } from "./gateway.ts";
+import type { Objects } from "./objects.ts";
+
+const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
+const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
+const MINUTE = 60_000;
+/** So often a machine of a size is asked for until it is a clone. */
+const TEMPLATE_TRIES = 20;
+const LOOK_MS = 250;
+/** A host has time to stop, on a computer however busy; one that takes longer ends with 1. */
+export const STOP_MS = 90_000;
+
+const Ready = z.object({
+  type: z.literal("ready"),
+  url: z.url(),
+  table: z.array(z.object({ what: z.string(), on: z.boolean(), note: z.string() })),
+});
+type Ready = z.infer<typeof Ready>;
+
+export interface RigOptions {
+  env?: Record<string, string>;
+  /** A state folder that outlives this host. */
+  stateDir?: string;
+  /** A store that other hosts have, too. */
+  objects?: Objects;
+}
+
+/** A real VM host process, joined to a tiny gateway. */
+export class Rig {
+  readonly gateway: Gateway;
+  readonly child: ChildProcess;
+  readonly stateDir: string;
+  readonly ready: Ready;
+  stderr = "";
+  readonly #cacheDir: string;
+
+  private constructor(
+    gateway: Gateway,
+    child: ChildProcess,
+    { stateDir, cacheDir }: { stateDir: string; cacheDir: string },
+    ready: Ready,
+  ) {
+    this.gateway = gateway;
+    this.child = child;
+    this.stateDir = stateDir;
+    this.#cacheDir = cacheDir;
+    this.ready = ready;
+    child.stderr?.on("data", (text) => (this.stderr += String(text)));
+  }
+
+  static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
+    await writeAgent(AGENT);
+    const gateway = new Gateway(objects);
+    const url = await gateway.start();
+    const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
+    const cacheDir = env["SVC_CACHE_DIR"] ?? cacheDirOf(process.env);
+    const child = spawn(process.execPath, [MAIN], {
+      stdio: ["ignore", "inherit", "pipe", "ipc"],
+      env: {
+        ...process.env,
+        SVC_GATEWAY_URL: url,
+        SVC_HOST_TOKEN: HOST_TOKEN,
+        SVC_STATE_DIR: folder,
+        SVC_CACHE_DIR: cacheDir,
+        SVC_WARM_VM: "0",
+        SVC_STOP_MS: String(STOP_MS),
+        // None is stored by the clock, in the middle of what a test looks at, unless it is asked for.
+        SVC_VOLUME_SYNC_MS: String(60 * MINUTE),
+        SVC_BUILD_IMAGES: "0",
+        ...env,
+      },
+    });
+    let early = "";
+    const listen = (text: unknown): void => void (early += String(text));
+    child.stderr?.on("data", listen);
+    const ended = once(child, "exit").then(() => Promise.reject(new Error(`no start: ${early}`)));
+    const [ready] = await Promise.race([once(child, "message"), ended]);
+    ended.catch(() => {});
+    const rig = new Rig(gateway, child, { stateDir: folder, cacheDir }, Ready.parse(ready));
+    rig.stderr = early;
+    child.stderr?.off("data", listen);
+    return rig;
+  }
+
+  /** Ends the host as the supervisor does, and forgets its folder. */
+  async stop(): Promise<void> {
+    await this.end("SIGTERM");
+    await this.gateway.stop();
+    await rm(this.stateDir, { recursive: true, force: true });
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
+    this.child.kill(signal);
+    const [code] = await once(this.child, "exit");
+    return code;
+  }
+
+  /** Waits until machines can be made. */
+  async able(): Promise<void> {
+    await this.gateway.beat((beat) => beat.accel !== undefined && beat.hint === undefined);
+  }
+
+  /** Waits until a template that was missing is built. */
+  async template(cpu = 2, memMb = 512): Promise<void> {
+    for (let tries = 0; tries < TEMPLATE_TRIES; tries += 1) {
+      const before = await this.#templates();
+      const id = `probe-${tries}`;
+      const { how } = await this.place(id, { cpu, memMb });
+      await this.delete(id);
+      if (how !== "boot") return;
+      await this.#oneMore(before);
+    }
+    throw new Error(`no template: ${this.stderr}`);
+  }
+
+  /** A while, or until there is one that was not there: to boot another machine meanwhile would only hold it up. */
+  async #oneMore(before: string[]): Promise<void> {
+    const until = Date.now() + MINUTE;
+    while (Date.now() < until) {
+      if ((await this.#templates()).some((name) => !before.includes(name))) return;
+      await pause(LOOK_MS);
+    }
+  }
+
+  /** Names of templates in its cache, which others may have, too. */
+  async #templates(): Promise<string[]> {
+    const names = await readdir(join(this.#cacheDir, "templates")).catch(() => []);
+    return names.filter((name) => !name.includes("."));
+  }
+
+  async call(
+    method: string,
+    path: string,
+    id: string,
+    body?: object,
+    init?: RequestInit,
+  ): Promise<Response> {
+    return fetch(new URL(path, this.ready.url), {
+      method,
+      headers: { authorization: `Bearer ${await bearer(id)}` },
+      ...(body && { body: JSON.stringify(body) }),
+      ...init,
+    });
+  }
+
+  put(id: string, ask: Partial<PlaceVm> = {}): Promise<Response> {
+    return this.call("PUT", pathOf(id), id, { ...PLAIN, ...ask });
+  }
+
+  async place(id: string, ask: Partial<PlaceVm> = {}): Promise<VmPlaced> {
+    const response = await this.put(id, ask);
+    if (response.status !== 201)
+      throw new Error(`${response.status} ${await response.text()} ${this.stderr.slice(-1_000)}`);
+    return VmPlaced.parse(await response.json());
+  }
+
+  delete(id: string): Promise<Response> {
+    return this.call("DELETE", pathOf(id), id);
+  }
+
+  async exec(id: string, cmd: string, args: string[] = [], rest: Partial<Exec> = {}) {
+    const response = await this.call("POST", `${pathOf(id)}/exec`, id, { cmd, args, ...rest });
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+    return ExecResult.parse(await response.json());
+  }
+
+  /** What a shell line prints, both streams. */
+  async sh(id: string, line: string, timeoutMs = 2 * MINUTE): Promise<string> {
+    const { stdout, stderr } = await this.exec(id, "sh", ["-c", line], { timeoutMs });
+    return `${stdout}${stderr}`.trim();
+  }
+
+  /** The URL and headers of a socket, as the gateway would call them. */
+  async socket(id: string, rest = "control") {
+    const url = new URL(`${pathOf(id)}/${rest}`, this.ready.url);
+    url.protocol = "ws:";
+    return { url: url.href, headers: { authorization: `Bearer ${await bearer(id)}` } };
+  }
+}
+
+export const PLAIN: PlaceVm = {
+  kind: "sandbox",
+  source: { type: "image", name: "base" },
+  isolation: "dedicated",
+  cpu: 2,
+  memMb: 512,
+  diskGb: 4,
+  envs: {},
+};
+
+export const pathOf = (id: string): string => `/vms/${encodeURIComponent(id)}`;
+
+export function bearer(id: string, expiresAt = Date.now() + MINUTE): Promise<string> {
+  return mintHostBearer(HOST_TOKEN, { org: "org_test", id, expiresAt });
+}
