@@ -61,7 +61,7 @@ export function readAllowance(text: string): AllowedTarget[] {
   });
 }
 
-/** Where images and templates are kept: SVC_CACHE_DIR, else the cache folder of the user. */
+/** Where images and golden machines are kept: SVC_CACHE_DIR, else the cache folder of the user. */
 export function cacheDirOf(environment: NodeJS.ProcessEnv): string {
   if (environment.SVC_CACHE_DIR) return resolve(environment.SVC_CACHE_DIR);
   // Root's own folders are closed to the users that machines run as.
@@ -79,13 +79,13 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     cacheDir: cacheDirOf(environment),
     hostId: env.SVC_HOST_ID,
     warm: env.SVC_WARM_VM,
-    room: {
+    capacity: {
       cpu: availableParallelism() * CPU_SHARE,
       memMb: env.SVC_VM_MEMORY_MB,
       slots: env.SVC_MAX_VM,
     },
-    templateBytes: env.SVC_TEMPLATE_DISK_MB * MIB,
-    layerBytes: env.SVC_LAYER_DISK_MB * MIB,
+    goldenBytes: env.SVC_TEMPLATE_DISK_MB * MIB,
+    stepCacheBytes: env.SVC_LAYER_DISK_MB * MIB,
     agentDir: env.SVC_AGENT_DIR,
     mayBuild: env.SVC_BUILD_IMAGES === "1",
     egressAllow: env.SVC_EGRESS_ALLOW,
