@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { takeLock } from "../lock.ts";
+import { takeLock } from "../../host-kit/lock.ts";
 
 export interface Secrets {
   SVC_ADMIN_TOKEN: string;
