@@ -1,9 +1,9 @@
 import { totalmem } from "node:os";
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { readAllowance } from "@svc/host-kit/egress/allowance.ts";
 import { STOP_MS } from "@svc/host-kit/lifetime.ts";
 import * as z from "zod";
-import { readAllowance } from "./egress/allowance.ts";
 
 const MIB = 1024 * 1024;
 const SLOT_SHARE_BYTES = 300 * MIB;

@@ -2,6 +2,7 @@ import { availableParallelism, homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
+import { readAllowance } from "@svc/host-kit/egress/allowance.ts";
 import { STOP_MS } from "@svc/host-kit/lifetime.ts";
 import * as z from "zod";
 
@@ -44,22 +45,6 @@ const Environment = z.object({
   SVC_VM_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
   SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
 });
-
-/** A pair of SVC_EGRESS_ALLOW. */
-export interface AllowedTarget {
-  host: string;
-  port: number;
-}
-
-/** `host:port, host:port` as a list. Throws on an entry that is no exact pair. */
-export function readAllowance(text: string): AllowedTarget[] {
-  const entries = text.split(/[\s,]+/).filter((entry) => entry.length > 0);
-  return entries.map((entry) => {
-    const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d{1,5})$/.exec(entry) ?? [];
-    if (!host || !port) throw new Error(`SVC_EGRESS_ALLOW: ${entry} is not host:port`);
-    return { host: host.replace(/^\[|\]$/g, "").toLowerCase(), port: Number(port) };
-  });
-}
 
 /** Where images and templates are kept: SVC_CACHE_DIR, else the cache folder of the user. */
 export function cacheDirOf(environment: NodeJS.ProcessEnv): string {
