@@ -1,3 +1,4 @@
+// Imports nothing but Node: the installer uses it before any package is there.
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
