@@ -1,4 +1,4 @@
-import { chmod, cp, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../programs.ts";
 import { kernelPackage } from "./apt.ts";
@@ -108,16 +108,4 @@ function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Ids of all images that were ever finished here. */
-export async function builtImages(cacheDir: string): Promise<string[]> {
-  const names = await readdir(imagesIn(cacheDir)).catch(() => []);
-  const isBuilt = (name: string) =>
-    readFile(join(imagesIn(cacheDir), name, "manifest.json")).then(
-      () => true,
-      () => false,
-    );
-  const found = await Promise.all(names.map(isBuilt));
-  return names.filter((_name, index) => found[index]);
 }
