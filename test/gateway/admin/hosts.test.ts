@@ -1,8 +1,7 @@
+import { admin } from "../../support/worker/operator.ts";
 import { HostList } from "@svc/contract/admin/hosts.ts";
 import { expect, test } from "vitest";
-import { call, newPool } from "../../support/worker/gateway.ts";
-
-const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
+import { newPool } from "../../support/worker/gateway.ts";
 
 test("the registered hosts are listed with what they said and when they were last heard", async () => {
   const pool = await newPool();

@@ -1,11 +1,10 @@
+import { admin } from "../../support/worker/operator.ts";
 import { env } from "cloudflare:workers";
 import { KeyList } from "@svc/contract/admin/orgs.ts";
 import { describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { forgetKey } from "../../../src/middleware/key-cache.ts";
 import { call, newOrg } from "../../support/worker/gateway.ts";
-
-const admin = (path: string, init = {}) => call(path, { ...init, bearer: "admin" });
 
 test("a key is shown once and only its hash is kept", async () => {
   const { orgId, keyId, key } = await newOrg();

@@ -1,27 +1,14 @@
+import { NO_DESKTOP, refusalOf, runningDesktop } from "../../support/worker/desktops.ts";
 import { env } from "cloudflare:workers";
 import { mintVmId } from "@svc/contract/tokens.ts";
-import { DesktopCreated, DesktopRecord } from "@svc/contract/vm/desktop.ts";
 import { describe, expect, test, vi } from "vitest";
 import { ends } from "../../support/worker/asleep.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker/vm-host.ts";
 
-const NO_DESKTOP = '{"error":"There is no such desktop.","code":"NotFound"}';
-
-async function running(vms = 1) {
-  const host = await newVmHost({ capabilities: ["desktop"] });
-  const { key, orgId } = await newOrg("professional", { vms });
-  const made = await call("/desktops", { method: "POST", bearer: key });
-  const { sessionId: id } = DesktopCreated.parse(await made.json());
-  const path = `/desktops/${id}`;
-  const act = (what: string) => call(`${path}/${what}`, { method: "POST", bearer: key });
-  const read = async () => DesktopRecord.parse(await (await call(path, { bearer: key })).json());
-  return { host, key, orgId, id, path, act, read };
-}
-
 describe("GET /desktops/:id", () => {
   test("is its status, and activity", async () => {
-    const { id, orgId, read } = await running();
+    const { id, orgId, read } = await runningDesktop();
     const before = await rewind(id);
     expect(await read()).toEqual({
       sessionId: id,
@@ -33,7 +20,7 @@ describe("GET /desktops/:id", () => {
   });
 
   test("of one that is gone is gone without a deadline, also when nothing is known of it any more", async () => {
-    const { key, id, orgId, path, read } = await running();
+    const { key, id, orgId, path, read } = await runningDesktop();
     await call(path, { method: "DELETE", bearer: key });
     const gone = { status: "gone", expiresAt: null, orgId };
     expect(await read()).toEqual({ ...gone, sessionId: id });
@@ -79,7 +66,7 @@ test("a sandbox without a screen is no desktop, alive or gone: 404, and it lives
 });
 
 test("DELETE ends it, again and again; its acts are 404 then", async () => {
-  const { host, key, path, act } = await running();
+  const { host, key, path, act } = await runningDesktop();
   for (let n = 0; n < 2; n += 1) {
     const response = await call(path, { method: "DELETE", bearer: key });
     expect(response.status).toBe(200);
@@ -94,7 +81,7 @@ test("DELETE ends it, again and again; its acts are 404 then", async () => {
 
 describe("pause and resume", () => {
   test("in its own words, with the bill of a sandbox", async () => {
-    const { host, id, orgId, act, read } = await running();
+    const { host, id, orgId, act, read } = await runningDesktop();
     for (let n = 0; n < 2; n += 1) {
       const response = await act("pause");
       expect(response.status).toBe(200);
@@ -113,7 +100,7 @@ describe("pause and resume", () => {
   });
 
   test("many pauses at once are one, and a resume waits for it", async () => {
-    const { host, act, read } = await running();
+    const { host, act, read } = await runningDesktop();
     const answers = await Promise.all(["pause", "pause", "pause"].map((what) => act(what)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await host.calls("POST", "pause")).toHaveLength(1);
@@ -124,25 +111,27 @@ describe("pause and resume", () => {
   });
 
   test.each([
-    ["pause", "unable", 409, "HostCapabilityMissing"],
-    ["pause", "missing", 409, "NotRunning"],
-    ["pause", "fault", 502, "HostRejected"],
-    ["pause", "lost", 502, "HostUnreachable"],
-    ["resume", "foreign", 409, "SnapshotNotRestorable"],
-    ["resume", "fault", 502, "HostRejected"],
-    ["resume", "full", 503, "NoCapacity"],
-    ["resume", "lost", 503, "NoCapacity"],
-    ["resume", "small", 507, "InsufficientCapacity"],
-  ])("%s where the host answers %s is %i", async (what, mode, status, code) => {
-    const { host, act } = await running();
-    if (what === "resume") await act("pause");
-    await host.steer({ [what]: mode });
-    const response = await act(what);
-    expect(response.status).toBe(status);
-    const isTransient = status >= 500 || code === "HostCapabilityMissing";
-    const body = await response.json<{ retryable?: boolean }>();
-    expect(body).toMatchObject({ code });
-    expect(body.retryable ?? false).toBe(isTransient);
+    ["unable", 409, "HostCapabilityMissing", true],
+    ["missing", 409, "NotRunning", false],
+    ["fault", 502, "HostRejected", true],
+    ["lost", 502, "HostUnreachable", true],
+  ])("a pause where the host answers %s is %i", async (mode, status, code, isTransient) => {
+    const { host, act } = await runningDesktop();
+    await host.steer({ pause: mode });
+    expect(await refusalOf(await act("pause"))).toEqual([status, code, isTransient]);
+  });
+
+  test.each([
+    ["foreign", 409, "SnapshotNotRestorable", false],
+    ["fault", 502, "HostRejected", true],
+    ["full", 503, "NoCapacity", true],
+    ["lost", 503, "NoCapacity", true],
+    ["small", 507, "InsufficientCapacity", true],
+  ])("a resume where the host answers %s is %i", async (mode, status, code, isTransient) => {
+    const { host, act } = await runningDesktop();
+    await act("pause");
+    await host.steer({ resume: mode });
+    expect(await refusalOf(await act("resume"))).toEqual([status, code, isTransient]);
   });
 
   const patch = (orgId: string, body: object) =>
@@ -152,7 +141,7 @@ describe("pause and resume", () => {
     ["without desktops", { overrides: { features: { desktops: false } } }, 403, "NotEntitled"],
     ["at its cap", { overrides: { vms: 0 } }, 429, "ConcurrencyLimitExceeded"],
   ])("resume of an org %s is refused", async (_name, change, status, code) => {
-    const { act, orgId, read } = await running();
+    const { act, orgId, read } = await runningDesktop();
     await act("pause");
     expect((await patch(orgId, change)).status).toBe(200);
     const response = await act("resume");
@@ -163,7 +152,7 @@ describe("pause and resume", () => {
 });
 
 test("every route of a sandbox works on its id", async () => {
-  const { key, id } = await running();
+  const { key, id } = await runningDesktop();
   const ask = async (what: string, init = {}) =>
     (await call(`/sandboxes/${id}${what}`, { bearer: key, ...init })).status;
   expect(await ask("")).toBe(200);

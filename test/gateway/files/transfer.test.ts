@@ -1,51 +1,10 @@
+import { fileSandbox } from "../../support/worker/files.ts";
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { type FileClaims, mintFileToken, mintObjectToken, mintVmId } from "@svc/contract/tokens.ts";
-import { SignedFileUrl } from "@svc/contract/vm/files.ts";
-import { beforeEach, describe, expect, test } from "vitest";
-import { call, newOrg } from "../../support/worker/gateway.ts";
-import {
-  expiryOf,
-  newSandbox,
-  newVmHost,
-  rewind,
-  type VmHost,
-} from "../../support/worker/vm-host.ts";
-
-let host: VmHost;
-let org: { key: string; orgId: string };
-let id = "";
-
-beforeEach(async () => {
-  host = await newVmHost();
-  org = await newOrg("professional");
-  id = (await newSandbox(org.key)).sandboxId;
-});
-
-async function mint(mode: "download" | "upload", path?: string): Promise<string> {
-  const query = path === undefined ? "" : `?path=${encodeURIComponent(path)}`;
-  const response = await call(`/sandboxes/${id}/files/${mode}-url${query}`, { bearer: org.key });
-  return SignedFileUrl.parse(await response.json()).url;
-}
-
-const sign = (facts: Partial<FileClaims> = {}, secret = env.SVC_SIGNING_SECRET) =>
-  mintFileToken(secret, {
-    id,
-    org: org.orgId,
-    mode: "download",
-    path: "/tmp/a",
-    expiresAt: Date.now() + 60_000,
-    ...facts,
-  });
-
-async function put(path: string, body: BodyInit): Promise<Response> {
-  return call(await mint("upload", path), { method: "PUT", body });
-}
-
-const code = async (response: Response) => ({
-  status: response.status,
-  code: (await response.json<{ code?: string }>()).code,
-});
+import { mintObjectToken, mintVmId } from "@svc/contract/tokens.ts";
+import { describe, expect, test } from "vitest";
+import { call, codeOf, newOrg } from "../../support/worker/gateway.ts";
+import { expiryOf, rewind } from "../../support/worker/vm-host.ts";
 
 describe("a file", () => {
   test.each([
@@ -53,6 +12,7 @@ describe("a file", () => {
     ["nothing at all", ""],
     ["all 256 bytes", Uint8Array.from({ length: 256 }, (_, at) => at)],
   ])("of %s goes up and comes down whole", async (_name, body) => {
+    const { mint, put } = await fileSandbox();
     const up = await put("/tmp/a b/ü.bin", body);
     expect(up.status).toBe(200);
     expect(await up.json()).toEqual({ ok: true, path: "/tmp/a b/ü.bin", bytes: body.length });
@@ -68,6 +28,7 @@ describe("a file", () => {
   });
 
   test("goes up by POST too, and replaces what was there", async () => {
+    const { mint, put } = await fileSandbox();
     await put("/tmp/a", "longer than what follows");
     const url = await mint("upload", "/tmp/a");
     const response = await call(url, { method: "POST", body: "short" });
@@ -76,6 +37,7 @@ describe("a file", () => {
   });
 
   test("of 32 MiB passes, one byte more is 413 before the body, told or untold", async () => {
+    const { host, put } = await fileSandbox();
     const most = new Uint8Array(LIMITS.fileBodyBytes);
     expect((await put("/big", most)).status).toBe(200);
     expect((await host.steer()).files["/big"]).toBe(LIMITS.fileBodyBytes);
@@ -99,6 +61,7 @@ describe("a file", () => {
   });
 
   test("of an untold length passes too", async () => {
+    const { put } = await fileSandbox();
     const parts = new ReadableStream({
       start(controller) {
         for (const text of ["one ", "two ", "three"])
@@ -110,12 +73,14 @@ describe("a file", () => {
   });
 
   test("that is not there is a clean 404", async () => {
+    const { mint } = await fileSandbox();
     const response = await call(await mint("download", "/nowhere"));
     expect(response.headers.get("content-type")).toContain("application/json");
-    expect(await code(response)).toEqual({ status: 404, code: "NotFound" });
+    expect(await codeOf(response)).toEqual({ status: 404, code: "NotFound" });
   });
 
   test("that breaks off half way breaks off here too", async () => {
+    const { host, mint, put } = await fileSandbox();
     await put("/tmp/a", "x".repeat(10_000));
     await host.steer({ files: "cut" });
     const response = await call(await mint("download", "/tmp/a"));
@@ -124,6 +89,7 @@ describe("a file", () => {
   });
 
   test("is asked of the host with our own bearer, and of the object but once", async () => {
+    const { host, org, mint } = await fileSandbox();
     await call(await mint("download", "/tmp/a"));
     const [asked, ...more] = await host.calls("GET", "files?path=%2Ftmp%2Fa");
     expect(more).toEqual([]);
@@ -133,6 +99,7 @@ describe("a file", () => {
 
 describe("an upload by a URL for any path", () => {
   test("says its path itself", async () => {
+    const { mint } = await fileSandbox();
     const url = await mint("upload");
     const response = await call(`${url}&path=/tmp/x`, { method: "PUT", body: "1" });
     expect(await response.json()).toEqual({ ok: true, path: "/tmp/x", bytes: 1 });
@@ -144,12 +111,14 @@ describe("an upload by a URL for any path", () => {
     ["one with a .. segment", "&path=/tmp/%2e%2e/x"],
     ["one with a NUL", "&path=/tmp/%00"],
   ])("with %s is 400", async (_name, query) => {
+    const { mint } = await fileSandbox();
     const url = await mint("upload");
     const response = await call(url + query, { method: "PUT", body: "1" });
-    expect(await code(response)).toEqual({ status: 400, code: "ValidationError" });
+    expect(await codeOf(response)).toEqual({ status: 400, code: "ValidationError" });
   });
 
   test("where the URL names a path, that one wins, whatever else is said", async () => {
+    const { mint } = await fileSandbox();
     const url = await mint("upload", "/tmp/mine");
     for (const query of ["&path=/tmp/other", "&path=../x"]) {
       const response = await call(url + query, { method: "PUT", body: "1" });
@@ -163,11 +132,13 @@ describe("a token", () => {
   const refused = { status: 403, code: "InvalidFileToken" };
 
   test("that is good is one", async () => {
+    const { sign, put } = await fileSandbox();
     await put("/tmp/a", "1");
     expect((await get(await sign())).status).toBe(200);
   });
 
   test("that is missing, malformed, altered, expired or of another purpose is 403", async () => {
+    const { id, sign, put } = await fileSandbox();
     await put("/tmp/a", "1");
     const good = await sign();
     const expiresAt = Date.now() + 60_000;
@@ -188,45 +159,49 @@ describe("a token", () => {
       await mintObjectToken(env.SVC_SIGNING_SECRET, object),
       id,
     ];
-    for (const token of bad) expect(await code(await get(token))).toEqual(refused);
-    expect(await code(await call("/files/download"))).toEqual(refused);
+    for (const token of bad) expect(await codeOf(await get(token))).toEqual(refused);
+    expect(await codeOf(await call("/files/download"))).toEqual(refused);
     const altered = Array.from(good, (character, at) => {
       const other = character === "A" ? "B" : "A";
       return good.slice(0, at) + other + good.slice(at + 1);
     });
     for (const token of altered.filter((_, at) => at % 17 === 0))
-      expect(await code(await get(token))).toEqual(refused);
+      expect(await codeOf(await get(token))).toEqual(refused);
   });
 
   test("of a download uploads nothing", async () => {
+    const { host, sign } = await fileSandbox();
     for (const method of ["PUT", "POST"]) {
       const url = `/files/upload?token=${await sign()}`;
-      expect(await code(await call(url, { method, body: "1" }))).toEqual(refused);
+      expect(await codeOf(await call(url, { method, body: "1" }))).toEqual(refused);
     }
     expect((await host.steer()).files).toEqual({});
   });
 
   test("needs no key, and a key is none", async () => {
-    expect(await code(await call("/files/download", { bearer: org.key }))).toEqual(refused);
+    const { org } = await fileSandbox();
+    expect(await codeOf(await call("/files/download", { bearer: org.key }))).toEqual(refused);
   });
 
   test("of an org that does not own the sandbox is 404, like one of a sandbox that never was", async () => {
+    const { org, sign } = await fileSandbox();
     const strange = { org: (await newOrg()).orgId };
     const never = await mintVmId(env.SVC_SIGNING_SECRET, { org: org.orgId, issuedAt: 1 });
     const tokens = [await sign(strange), await sign({ id: never }), await sign({ id: "nope" })];
     for (const token of tokens)
-      expect(await code(await get(token))).toEqual({ status: 404, code: "NotFound" });
+      expect(await codeOf(await get(token))).toEqual({ status: 404, code: "NotFound" });
   });
 });
 
 describe("a sandbox", () => {
   test("that was deleted is 404 at once, and its host is not asked", async () => {
+    const { host, org, id, mint, put } = await fileSandbox();
     const [down, up] = [await mint("download", "/tmp/a"), await mint("upload", "/tmp/a")];
     await put("/tmp/a", "1");
     await call(`/sandboxes/${id}`, { method: "DELETE", bearer: org.key });
     const gone = { status: 404, code: "NotFound" };
-    expect(await code(await call(down))).toEqual(gone);
-    expect(await code(await call(up, { method: "PUT", body: "2" }))).toEqual(gone);
+    expect(await codeOf(await call(down))).toEqual(gone);
+    expect(await codeOf(await call(up, { method: "PUT", body: "2" }))).toEqual(gone);
     expect(await host.calls("GET", "files?path=%2Ftmp%2Fa")).toEqual([]);
   });
 
@@ -237,9 +212,10 @@ describe("a sandbox", () => {
     ["missing", 409, "NotRunning"],
     ["directory", 404, "NotFound"],
   ])("whose host answers a download with %s is %i", async (files, status, name) => {
+    const { host, mint, put } = await fileSandbox();
     await put("/tmp/a", "1");
     await host.steer({ files });
-    expect(await code(await call(await mint("download", "/tmp/a")))).toEqual({
+    expect(await codeOf(await call(await mint("download", "/tmp/a")))).toEqual({
       status,
       code: name,
     });
@@ -254,11 +230,13 @@ describe("a sandbox", () => {
     ["full", 400, "GuestRefused"],
     ["directory", 400, "GuestRefused"],
   ])("whose host answers an upload with %s is %i", async (files, status, name) => {
+    const { host, put } = await fileSandbox();
     await host.steer({ files });
-    expect(await code(await put("/tmp/a", "1"))).toEqual({ status, code: name });
+    expect(await codeOf(await put("/tmp/a", "1"))).toEqual({ status, code: name });
   });
 
   test("is in use by a fetch and by an upload, and not by one that is refused", async () => {
+    const { id, mint, put } = await fileSandbox();
     await put("/tmp/a", "1");
     const [down, up] = [await mint("download", "/tmp/a"), await mint("upload", "/tmp/a")];
     for (const url of [down, up]) {

@@ -1,35 +1,21 @@
+import {
+  ask,
+  get,
+  object,
+  pathOf,
+  put,
+  stored,
+  textOf,
+  urls,
+  volume,
+} from "../../support/worker/objects.ts";
 import { env } from "cloudflare:workers";
-import { type AskObject, ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintObjectToken, type ObjectClaims } from "@svc/contract/tokens.ts";
 import { describe, expect, test } from "vitest";
 import { call, json } from "../../support/worker/gateway.ts";
 
 const PART = LIMITS.objectPartBytes;
-const volume = `vol_${"0123456789abcdef".repeat(2)}`;
-const object = { purpose: "volume", volume, file: "chunk-1" } as const;
-
-const ask = (body: unknown, bearer = "host") =>
-  call("/internal/objects", { ...json(body), bearer });
-
-async function urls(body: AskObject): Promise<ObjectUrls> {
-  const response = await ask(body);
-  expect(response.status).toBe(200);
-  return ObjectUrls.parse(await response.json());
-}
-
-const pathOf = (url = "") => new URL(url).pathname;
-const put = (url: string | undefined, body: BodyInit) => call(pathOf(url), { method: "PUT", body });
-const get = (url: string | undefined, range?: string) =>
-  call(pathOf(url), { headers: range ? { range } : {} });
-
-const textOf = async (response: Response) => new TextDecoder().decode(await response.arrayBuffer());
-
-async function stored(text: string) {
-  expect((await put((await urls({ object, sizeBytes: text.length })).put, text)).status).toBe(200);
-  return (await urls({ object })).get;
-}
-
 test("what a host stores it reads again, and it lies under the volume's own name", async () => {
   const url = await stored("bytes");
   const read = await get(url);

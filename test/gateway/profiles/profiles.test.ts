@@ -1,5 +1,6 @@
+import { newProfile, saveProfile, STATE, statesOf } from "../../support/worker/profiles.ts";
 import { env } from "cloudflare:workers";
-import { Profile, ProfileList, ProfileSaved } from "@svc/contract/browser/profile.ts";
+import { ProfileList, ProfileSaved } from "@svc/contract/browser/profile.ts";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import { reapDiscarded } from "../../../control-plane/discarded.ts";
@@ -7,22 +8,7 @@ import { lockForEditor, unlockFromEditor } from "../../../control-plane/profiles
 import { app } from "../../../src/app.ts";
 import { call, json, newOrg, newPool } from "../../support/worker/gateway.ts";
 
-const STATE = { cookies: [{ name: "a", value: "1" }], origins: [] };
 const HOUR_MS = 3_600_000;
-
-async function newProfile(key: string, name = "work"): Promise<Profile> {
-  const response = await call("/profiles", { ...json({ name }), bearer: key });
-  expect(response.status).toBe(201);
-  return Profile.parse(await response.json());
-}
-
-const save = (key: string, id: string, body: unknown = { storageState: STATE }) =>
-  call(`/profiles/${id}/save`, { ...json(body), bearer: key });
-
-const states = async (id: string) => {
-  const { objects } = await env.OBJECTS.list();
-  return objects.map(({ key }) => key).filter((key) => key.includes(id));
-};
 
 describe("POST /profiles", () => {
   test("makes an empty profile, listed newest first in a bare array", async () => {
@@ -80,7 +66,7 @@ describe("POST /profiles/:id/save", () => {
     const { key } = await newOrg();
     const { id } = await newProfile(key);
     for (const version of [1, 2]) {
-      const response = await save(key, id);
+      const response = await saveProfile(key, id);
       expect(response.status).toBe(200);
       const saved = ProfileSaved.parse(await response.json());
       const text = JSON.stringify(STATE);
@@ -104,18 +90,18 @@ describe("POST /profiles/:id/save", () => {
   test("a state above 1 MB is 413 with the limit and leaves the stored one untouched", async () => {
     const { key } = await newOrg();
     const { id } = await newProfile(key);
-    await save(key, id);
-    const before = await states(id);
-    const response = await save(key, id, { storageState: { x: "x".repeat(1_048_576) } });
+    await saveProfile(key, id);
+    const before = await statesOf(id);
+    const response = await saveProfile(key, id, { storageState: { x: "x".repeat(1_048_576) } });
     expect(response.status).toBe(413);
     expect(await response.json()).toMatchObject({ limit: 1_048_576 });
-    expect(await states(id)).toEqual(before);
+    expect(await statesOf(id)).toEqual(before);
   });
 
   test("of two at once one is a version conflict", async () => {
     const { key } = await newOrg();
     const { id } = await newProfile(key);
-    const answers = await Promise.all([save(key, id), save(key, id)]);
+    const answers = await Promise.all([saveProfile(key, id), saveProfile(key, id)]);
     const [won, lost] = answers.toSorted((left, right) => left.status - right.status);
     expect([won?.status, lost?.status]).toEqual([200, 409]);
     expect(await lost?.json()).toMatchObject({ code: "ProfileVersionConflict" });
@@ -134,7 +120,7 @@ describe("POST /profiles/:id/save", () => {
     async (_name, status, code, OBJECTS) => {
       const { key } = await newOrg();
       const { id } = await newProfile(key);
-      await save(key, id);
+      await saveProfile(key, id);
       const headers = { authorization: `Bearer ${key}` };
       const init = { ...json({ storageState: {} }), headers };
       const response = await app.request(`/profiles/${id}/save`, init, { ...env, OBJECTS });
@@ -184,12 +170,12 @@ describe("the editor's lease", () => {
     const { id } = await newProfile(key);
     const remove = () => call(`/profiles/${id}`, { method: "DELETE", bearer: key });
     await lockForEditor(env.DB, orgId, id, Date.now());
-    for (const refused of [await save(key, id), await remove()]) {
+    for (const refused of [await saveProfile(key, id), await remove()]) {
       expect(refused.status).toBe(409);
       expect(await refused.json()).toMatchObject({ code: "ProfileLocked" });
     }
     await unlockFromEditor(env.DB, orgId, id);
-    expect((await save(key, id)).status).toBe(200);
+    expect((await saveProfile(key, id)).status).toBe(200);
     // Its holder died more than a minute ago.
     await lockForEditor(env.DB, orgId, id, Date.now() - 60_000);
     expect((await remove()).status).toBe(204);
@@ -199,44 +185,44 @@ describe("the editor's lease", () => {
 test("a deleted profile is gone, and its objects with the next reaping that may", async () => {
   const { key } = await newOrg();
   const { id } = await newProfile(key);
-  await save(key, id);
-  await save(key, id);
+  await saveProfile(key, id);
+  await saveProfile(key, id);
   expect((await call(`/profiles/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
   expect((await call(`/profiles/${id}`, { method: "DELETE", bearer: key })).status).toBe(404);
-  expect((await save(key, id)).status).toBe(404);
+  expect((await saveProfile(key, id)).status).toBe(404);
   // A URL minted just before may still be in use.
   await reapDiscarded(env.DB, env.OBJECTS, Date.now());
-  expect(await states(id)).toHaveLength(2);
+  expect(await statesOf(id)).toHaveLength(2);
   await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
-  expect(await states(id)).toEqual([]);
+  expect(await statesOf(id)).toEqual([]);
 });
 
 test("a delete that meets a save leaves no object that nothing names", async () => {
   const { key } = await newOrg();
   for (let n = 0; n < 5; n += 1) {
     const { id } = await newProfile(key);
-    await save(key, id);
+    await saveProfile(key, id);
     const remove = call(`/profiles/${id}`, { method: "DELETE", bearer: key });
-    await Promise.all([save(key, id), remove]);
+    await Promise.all([saveProfile(key, id), remove]);
     await call(`/profiles/${id}`, { method: "DELETE", bearer: key });
     await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
-    expect(await states(id)).toEqual([]);
+    expect(await statesOf(id)).toEqual([]);
   }
 });
 
 test("reaping leaves what a row names", async () => {
   const { key } = await newOrg();
   const { id } = await newProfile(key);
-  const saved = ProfileSaved.parse(await (await save(key, id)).json());
+  const saved = ProfileSaved.parse(await (await saveProfile(key, id)).json());
   await reapDiscarded(env.DB, env.OBJECTS, Date.now() + HOUR_MS);
-  expect(await states(id)).toEqual([saved.storageStateS3Key]);
+  expect(await statesOf(id)).toEqual([saved.storageStateS3Key]);
 });
 
 test("another org's profile is 404 everywhere", async () => {
   const { id } = await newProfile((await newOrg()).key);
   const { key } = await newOrg();
   const answers = [
-    await save(key, id),
+    await saveProfile(key, id),
     await call(`/profiles/${id}`, { method: "DELETE", bearer: key }),
     await call("/sessions", { ...json({ profileId: id }), bearer: key }),
   ];
@@ -263,7 +249,7 @@ describe("a session with a profile", async () => {
 
   test("is handed to the pool with its state, and the client can fetch the same", async () => {
     const { id } = await newProfile(key, "saved");
-    await save(key, id);
+    await saveProfile(key, id);
     const { sessionId, storageStateUrl } = await create(id);
     const url = new URL(storageStateUrl?.url ?? "");
     const response = await call(url.pathname);

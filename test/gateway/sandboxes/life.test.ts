@@ -1,39 +1,18 @@
+import { running, segments } from "../../support/worker/asleep.ts";
+import { storedSandbox } from "../../support/worker/age.ts";
 import { env } from "cloudflare:workers";
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { SandboxRecord, TimeoutSet } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
-import type { SandboxDO } from "../../../durable-objects/sandbox.ts";
-import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
-import { call, json, newOrg } from "../../support/worker/gateway.ts";
-import { newSandbox, newVmHost, sandboxView, vmOf } from "../../support/worker/vm-host.ts";
+import { call, json } from "../../support/worker/gateway.ts";
+import { newSandbox, sandboxView, vmOf } from "../../support/worker/vm-host.ts";
 
 const NO_SANDBOX = '{"error":"There is no such sandbox.","code":"NotFound"}';
 
-async function running(body: object = {}, pause = "ok") {
-  const host = await newVmHost();
-  await host.steer({ pause });
-  const { key, orgId } = await newOrg("professional");
-  const { sandboxId: id } = await newSandbox(key, body);
-  const path = `/sandboxes/${encodeURIComponent(id)}`;
-  const record = async () => {
-    const response = await call(path, { bearer: key });
-    return SandboxRecord.parse(await response.json());
-  };
-  return { host, key, orgId, id, path, record, stub: env.SANDBOXES.getByName(id) };
-}
-
-const segments = async (orgId: string) => {
-  const sql = "SELECT * FROM usage_segments WHERE org_id = ? ORDER BY started_at";
-  const { results } = await env.DB.prepare(sql)
-    .bind(orgId)
-    .all<{ id: string; ended_at: number | null; cpu: number; mem_mb: number; kind: string }>();
-  return results;
-};
-
 describe("DELETE /sandboxes/:id", () => {
   test("ends the machine, frees the place, closes the bill; the record stays for a day", async () => {
-    const { host, key, orgId, id, path, record } = await running();
+    const { host, key, orgId, id, path, record } = await running({}, 9);
     await vi.waitFor(async () => expect(await segments(orgId)).toHaveLength(1), 30_000);
     const response = await call(path, { method: "DELETE", bearer: key });
     expect(response.status).toBe(200);
@@ -53,7 +32,7 @@ describe("DELETE /sandboxes/:id", () => {
   });
 
   test("again, and of one that is long forgotten, is 200", async () => {
-    const { key, orgId, path } = await running();
+    const { key, orgId, path } = await running({}, 9);
     const forgotten = await mintVmId("signing", { org: orgId, issuedAt: 5 });
     for (const one of [path, path, `/sandboxes/${forgotten}`]) {
       const response = await call(one, { method: "DELETE", bearer: key });
@@ -66,7 +45,7 @@ describe("DELETE /sandboxes/:id", () => {
   });
 
   test("frees a reservation that dangles though nothing else is known of it", async () => {
-    const { orgId } = await running();
+    const { orgId } = await running({}, 9);
     const org = env.ORGS.getByName(orgId);
     const id = await mintVmId("signing", { org: orgId, issuedAt: Date.now() });
     await org.reserveSandbox({ view: sandboxView(id), cap: 10, lapsesAt: Date.now() + 60_000 });
@@ -78,7 +57,7 @@ describe("DELETE /sandboxes/:id", () => {
   test.each(["hang", "fault"])(
     "answers though its host answers %s: it is being released, and its place is free",
     async (remove) => {
-      const { host, key, path, record } = await running();
+      const { host, key, path, record } = await running({}, 9);
       await host.steer({ remove });
       expect((await call(path, { method: "DELETE", bearer: key })).status).toBe(200);
       expect((await record()).state).toBe("releasing");
@@ -89,7 +68,7 @@ describe("DELETE /sandboxes/:id", () => {
 });
 
 test("sub-routes of a sandbox that is gone are 404 with the same bytes as of a forged id", async () => {
-  const { key, path } = await running();
+  const { key, path } = await running({}, 9);
   await call(path, { method: "DELETE", bearer: key });
   for (const [method, rest, body] of [
     ["POST", "/exec", { cmd: "true" }],
@@ -105,9 +84,9 @@ test("sub-routes of a sandbox that is gone are 404 with the same bytes as of a f
 
 describe("the idle window", () => {
   test("rolls with GET and exec, not with metrics or the list", async () => {
-    const { key, path, stub, host, id } = await running({ timeoutMs: 600_000 });
+    const { key, path, host, id } = await running({ timeoutMs: 600_000 }, 9);
     const expiry = async () => {
-      const { state } = await stored(stub);
+      const { state } = await storedSandbox(id);
       return state.status === "running" ? state.expiresAt : 0;
     };
     const later = async (init: () => Promise<Response>) => {
@@ -130,7 +109,10 @@ describe("the idle window", () => {
   });
 
   test("that ends with onTimeout kill ends the sandbox and its machine", async () => {
-    const { host, record } = await running({ timeoutMs: 1000, lifecycle: { onTimeout: "kill" } });
+    const { host, record } = await running(
+      { timeoutMs: 1000, lifecycle: { onTimeout: "kill" } },
+      9,
+    );
     await vi.waitFor(async () => expect(await host.held()).toEqual([]), 30_000);
     await vi.waitFor(async () => {
       expect(await record()).toMatchObject({ state: "gone", closeReason: "idle" });
@@ -138,7 +120,9 @@ describe("the idle window", () => {
   });
 
   test("that ends with onTimeout pause, where no host can pause, leaves it running and unbilled", async () => {
-    const { host, id, orgId, record, key } = await running({ timeoutMs: 1000 }, "unable");
+    const { host, id, orgId, record, key } = await running({ timeoutMs: 1000 }, 9, {
+      pause: "unable",
+    });
     await vi.waitFor(async () => {
       expect((await segments(orgId))[0]?.ended_at).toBeGreaterThan(0);
     }, 30_000);
@@ -158,7 +142,7 @@ describe("the idle window", () => {
     [null, 7_200_000],
     [1500.5, 7_200_000],
   ])("POST timeout %o gives it %i ms", async (timeoutMs, ms) => {
-    const { key, path } = await running({ timeoutMs: 50_000 });
+    const { key, path } = await running({ timeoutMs: 50_000 }, 9);
     const response = await call(`${path}/timeout`, { ...json({ timeoutMs }), bearer: key });
     expect(response.status).toBe(200);
     const { expiresAt } = TimeoutSet.parse(await response.json());
@@ -174,7 +158,7 @@ describe("the idle window", () => {
   test.each(["", "not json", "[]", "null"])(
     "POST timeout with a body of %o is the default",
     async (body) => {
-      const { key, path } = await running();
+      const { key, path } = await running({}, 9);
       const response = await call(`${path}/timeout`, { method: "POST", body, bearer: key });
       expect(response.status).toBe(200);
     },
@@ -182,15 +166,7 @@ describe("the idle window", () => {
 });
 
 test("a sandbox survives the eviction of its object", async () => {
-  const { stub, record, id } = await running({ metadata: { a: "b" } });
+  const { stub, record, id } = await running({ metadata: { a: "b" } }, 9);
   await evictDurableObject(stub);
   expect(await record()).toMatchObject({ sandboxId: id, state: "running", metadata: { a: "b" } });
 });
-
-async function stored(stub: DurableObjectStub<SandboxDO>): Promise<StoredSandbox> {
-  return runInDurableObject(stub, (_object, state) => {
-    const sandbox = state.storage.kv.get<StoredSandbox>("sandbox");
-    if (!sandbox) throw new Error("no sandbox");
-    return sandbox;
-  });
-}
