@@ -6,8 +6,11 @@ import { BASE, call, newOrg } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost, type VmHost } from "../../support/worker/vm-host.ts";
 
 let host: VmHost;
+
 let key = "";
+
 let orgId = "";
+
 let id = "";
 
 beforeAll(async () => {
@@ -30,7 +33,7 @@ async function claimsOf(response: Response) {
   return { url, expiresAt: Date.parse(expiresAt), claims };
 }
 
-test("a URL is bound to one sandbox, org, path and mode, for 15 minutes", async () => {
+test("a file URL is bound to one sandbox, org, path and mode, for 15 minutes", async () => {
   const before = Date.now();
   const { url, expiresAt, claims } = await claimsOf(await mint("download", "?path=/tmp/a%20b"));
   expect(url).toMatch(new RegExp(`^${BASE}/files/download\\?token=`));
@@ -58,7 +61,7 @@ describe.each(["download", "upload"])("the path of a %s URL", (mode) => {
     ["with encoded slashes around it", "%2Fa%2F..%2Fb"],
     ["with a NUL", "/a%00b"],
     ["of 4,097 characters", `/${"x".repeat(4096)}`],
-  ])("%s is 400", async (_name, path) => {
+  ])("the path of a file URL: %s is 400", async (_name, path) => {
     const response = await mint(mode, `?path=${path}`);
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ code: "ValidationError", field: "path" });
@@ -71,7 +74,7 @@ describe.each(["download", "upload"])("the path of a %s URL", (mode) => {
     ["with backslashes, which are no separators", "/a\\..\\b", "/a\\..\\b"],
     ["with a line break", "/a%0Ab", "/a\nb"],
     ["that nothing is at", "/nowhere", "/nowhere"],
-  ])("%s is signed as it is", async (_name, path, signed) => {
+  ])("the path of a file URL: %s is signed as it is", async (_name, path, signed) => {
     const { claims } = await claimsOf(await mint(mode, `?path=${path}`));
     expect(claims?.path).toBe(signed);
   });
@@ -81,7 +84,7 @@ test("a download URL needs a path", async () => {
   expect((await mint("download")).status).toBe(400);
 });
 
-test("minting touches neither the guest nor the idle window", async () => {
+test("minting a file URL touches neither the guest nor the idle window", async () => {
   const read = async () =>
     (await (await call("/sandboxes", { bearer: key })).json<{ sandboxes: unknown }>()).sandboxes;
   const before = [await read(), await host.calls("GET", "files")];
@@ -89,7 +92,7 @@ test("minting touches neither the guest nor the idle window", async () => {
   expect([await read(), await host.calls("GET", "files")]).toEqual(before);
 });
 
-test("a sandbox that is gone has no URLs", async () => {
+test("a sandbox that is gone has no file URLs", async () => {
   const { sandboxId } = await newSandbox((await newOrg()).key);
   const other = await newOrg();
   const mine = (await newSandbox(other.key)).sandboxId;

@@ -1,13 +1,15 @@
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Usage } from "@svc/contract/usage.ts";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { writeSegment } from "../../../control-plane/usage.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 
 const HOUR = 3_600_000;
+
 const DAY = Date.UTC(2026, 0, 10);
+
 const at = (hours: number) => new Date(DAY + hours * HOUR).toISOString();
 
 /** An org that used a browser from 1:00 to 3:00, and a VM of 2 processors and 4 GiB from 2:00 to 6:00. */
@@ -30,7 +32,9 @@ async function read(key: string, query: string): Promise<Usage> {
   return Usage.parse(await response.json());
 }
 
-test("the sums and prices are those of the stretch that was asked for", async () => {
+const down = () => Promise.reject(new Error("D1 is down"));
+
+test("the sums and prices of usage are those of the stretch that was asked for", async () => {
   const { key, orgId } = await customer();
   const whole = await read(key, `?from=${at(0)}&to=${at(24)}`);
   expect(whole).toEqual({
@@ -54,14 +58,14 @@ test.each([
   [0, 1, { browserSeconds: 0, vcpuSeconds: 0, cents: 0 }, 0],
   [3, 3, { browserSeconds: 0, vcpuSeconds: 0, cents: 0 }, 1],
   [6, 24, { browserSeconds: 0, cents: 0 }, 0],
-])("from %f to %f only what lies within counts", async (from, to, sums, segments) => {
+])("of usage from %f to %f only what lies within counts", async (from, to, sums, segments) => {
   const { key } = await customer();
   const found = await read(key, `?from=${at(from)}&to=${at(to)}`);
   expect(found).toMatchObject(sums);
   expect(found.segments).toHaveLength(segments);
 });
 
-test("what still runs is counted until now, and has no end", async () => {
+test("usage of what still runs is counted until now, and has no end", async () => {
   const { key, orgId } = await newOrg();
   const startedAt = Date.now() - HOUR;
   await writeSegment(env.DB, { id: orgId, orgId, kind: "browser", startedAt, endedAt: null });
@@ -72,7 +76,7 @@ test("what still runs is counted until now, and has no end", async () => {
   expect(segments).toMatchObject([{ id: orgId, endedAt: null }]);
 });
 
-test("without a time it is the month so far, of this org alone", async () => {
+test("usage without a time is the month so far, of this org alone", async () => {
   const { key } = await newOrg();
   await customer();
   const { from, to, segments, cents } = await read(key, "");
@@ -81,14 +85,14 @@ test("without a time it is the month so far, of this org alone", async () => {
   expect({ segments, cents }).toEqual({ segments: [], cents: 0 });
 });
 
-test("a prepaid org sees what is left", async () => {
+test("usage of a prepaid org says what is left", async () => {
   const { key, orgId } = await customer();
   const patch = { ...json({ creditCents: 100 }, "PATCH"), bearer: "admin" };
   await call(`/admin/orgs/${orgId}`, patch);
   expect((await read(key, `?from=${at(0)}&to=${at(24)}`)).creditCents).toBe(16);
 });
 
-test("at most a thousand segments are listed, the sums are of all", async () => {
+test("usage lists at most a thousand segments, its sums are of all", async () => {
   const { key, orgId } = await newOrg();
   const insert = env.DB.prepare(
     `INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at)
@@ -103,22 +107,20 @@ test("at most a thousand segments are listed, the sums are of all", async () => 
   expect(found.browserSeconds).toBe(many);
 });
 
-describe("a time that is none", () => {
-  test.each([
-    ["from=yesterday", "from"],
-    ["from=5", "from"],
-    ["to=2026-13-01", "to"],
-    ["to=2026-01-01T10:00", "to"],
-    ["from=2026-01-02&to=2026-01-01", "from"],
-  ])("%s is 400 at %s", async (query, field) => {
-    const { key } = await newOrg();
-    const response = await call(`/usage?${query}`, { bearer: key });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ code: "ValidationError", field });
-  });
+test.each([
+  ["from=yesterday", "from"],
+  ["from=5", "from"],
+  ["to=2026-13-01", "to"],
+  ["to=2026-01-01T10:00", "to"],
+  ["from=2026-01-02&to=2026-01-01", "from"],
+])("usage with %s is 400 at %s", async (query, field) => {
+  const { key } = await newOrg();
+  const response = await call(`/usage?${query}`, { bearer: key });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ code: "ValidationError", field });
 });
 
-test("while the database is down it is 502 and retryable", async () => {
+test("usage is 502 and retryable while the database is down", async () => {
   const { key } = await newOrg();
   await call("/sessions", { bearer: key });
   const DB = { prepare: () => ({ bind: () => ({ first: down, all: down }) }) };
@@ -127,5 +129,3 @@ test("while the database is down it is 502 and retryable", async () => {
   expect(response.status).toBe(502);
   expect(await response.json()).toMatchObject({ retryable: true });
 });
-
-const down = () => Promise.reject(new Error("D1 is down"));
