@@ -1,3 +1,4 @@
+// Guards that the tests of an operation are found from its name: each has its file under test/gateway.
 import { existsSync, readFileSync } from "node:fs";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { expect, test } from "vitest";
