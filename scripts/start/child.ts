@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { createLog } from "@svc/host-kit/log.ts";
 import { Ready } from "./ready.ts";
 
 export interface ChildSpec {
@@ -18,6 +19,8 @@ export interface ChildSpec {
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 const STEADY_MS = 30_000;
+
+const log = createLog("supervisor");
 
 /** A program that is started again when it ends, until it is stopped. It leads a process group of its own. */
 export class Child {
@@ -60,7 +63,7 @@ export class Child {
       if (this.#stop.signal.aborted) return;
       this.#first.reject(new Error(`it ended at once (${how})`));
       if (performance.now() - bornAt > STEADY_MS) waitMs = FIRST_WAIT_MS;
-      console.error(`${this.name} ended (${how}), starting it again in ${waitMs / 1000} s`);
+      log.error({ child: this.name, how, againInMs: waitMs }, "child_ended");
       await delay(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
     }
@@ -90,7 +93,7 @@ export class Child {
   #heard(message: unknown): void {
     const ready = Ready.safeParse(message);
     if (!ready.success) return;
-    if (this.#hasBeenReady) console.error(`${this.name} is back`);
+    if (this.#hasBeenReady) log.info({ child: this.name }, "child_is_back");
     this.#hasBeenReady = true;
     this.#first.resolve(ready.data);
   }
