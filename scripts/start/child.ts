@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { createLog } from "@svc/host-kit/log.ts";
-import { Ready } from "./ready.ts";
+import { Ready, Serving } from "./ready.ts";
 
 export interface ChildSpec {
   name: string;
@@ -10,8 +10,10 @@ export interface ChildSpec {
   file: string;
   /** What Node is given before the program. */
   flags?: string[];
-  /** Asked anew for each life. */
-  env: () => Record<string, string | undefined>;
+  /** Added to this process's environment. */
+  env: Record<string, string | undefined>;
+  /** The message with which its start is over. */
+  startEnds: "ready" | "serving";
   /** How long it may take to end before it is killed. */
   graceMs: number;
 }
@@ -27,7 +29,7 @@ export class Child {
   readonly name: string;
   readonly #spec: ChildSpec;
   readonly #stop = new AbortController();
-  readonly #first = Promise.withResolvers<Ready>();
+  readonly #first = Promise.withResolvers<Ready | Serving>();
   #process: ChildProcess | undefined;
   #lives: Promise<void> | undefined;
   #hasBeenReady = false;
@@ -38,8 +40,8 @@ export class Child {
     this.#first.promise.catch(() => undefined);
   }
 
-  /** Starts it and waits for its first ready message; refuses when it ends before that or takes longer. */
-  async start(limitMs: number): Promise<Ready> {
+  /** Starts it and waits until its start is over; refuses when it ends before that or takes longer. */
+  async start(limitMs: number): Promise<Ready | Serving> {
     this.#lives ??= this.#live();
     const late = () => this.#first.reject(new Error(`not ready after ${limitMs / 1000} s`));
     const timer = setTimeout(late, limitMs);
@@ -75,7 +77,7 @@ export class Child {
     const child = spawn(process.execPath, [...flags, file], {
       detached: true,
       stdio: ["ignore", "inherit", "inherit", "ipc"],
-      env: { ...process.env, ...this.#spec.env() },
+      env: { ...process.env, ...this.#spec.env },
     });
     this.#process = child;
     child.on("message", (message) => this.#heard(message));
@@ -91,7 +93,8 @@ export class Child {
   }
 
   #heard(message: unknown): void {
-    const ready = Ready.safeParse(message);
+    const expected = this.#spec.startEnds === "ready" ? Ready : Serving;
+    const ready = expected.safeParse(message);
     if (!ready.success) return;
     if (this.#hasBeenReady) log.info({ child: this.name }, "child_is_back");
     this.#hasBeenReady = true;
