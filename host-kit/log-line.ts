@@ -11,8 +11,9 @@ export interface LogLine {
 }
 
 const ROOM_WIDTH = 12;
+const MOST_FIELDS = 30;
 const LONGEST_VALUE = { usual: 200, fault: 1_000 };
-const SECRET_NAMES = /token|secret|password|authorization|cookie|^key$/i;
+const SECRET_NAMES = /token|secret|password|authorization|cookie|(^|\.)key$/i;
 const API_KEY = /svc_live_\w+/g;
 // Control and format characters, line separators and lone surrogates: any of them may drive a terminal or hide text.
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -30,8 +31,8 @@ export function readable(line: LogLine, isColoured: boolean): string {
   const head = `${clock(time)} ${safe(room, limit).padEnd(ROOM_WIDTH)}`;
   const words = safe(event, limit).replaceAll("_", " ");
   const said = isFault ? `${level.toUpperCase()} ${words}` : words;
-  const rest = Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
+  const rest = flat(fields)
+    .slice(0, MOST_FIELDS)
     .map(([name, value]) => `${safe(name, limit)}=${valueText(name, value, limit)}`)
     .join(" ");
   if (!isColoured) return [head, said, rest].filter(Boolean).join(" ");
@@ -48,11 +49,19 @@ function clock(time: string): string {
   return Number.isNaN(at.getTime()) ? "--:--:--" : at.toTimeString().slice(0, 8);
 }
 
+/** Fields of fields as `accelerator.name`. What has no value is left out. */
+function flat(fields: object, prefix = ""): [name: string, value: unknown][] {
+  return Object.entries(fields).flatMap(([key, value]: [string, unknown]) => {
+    const name = `${prefix}${key}`;
+    if (typeof value === "object" && value !== null) return flat(value, `${name}.`);
+    return value === undefined ? [] : [[name, value]];
+  });
+}
+
 function valueText(name: string, value: unknown, limit: number): string {
   if (SECRET_NAMES.test(name)) return "***";
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  const shown = safe(text.replaceAll(API_KEY, "svc_live_***"), limit);
-  const needsQuotes = typeof value === "string" && /[\s="]|^$/.test(shown);
+  const shown = safe(String(value).replaceAll(API_KEY, "svc_live_***"), limit);
+  const needsQuotes = /[\s="]|^$/.test(shown);
   return needsQuotes ? `"${shown.replaceAll('"', '\\"')}"` : shown;
 }
 
