@@ -15,13 +15,13 @@ import { openGoldenFolder } from "./golden/folders.ts";
 import { GoldenMachines } from "./golden/golden-machines.ts";
 import { Holds } from "./golden/holds.ts";
 import { FreeDisk } from "./disk/free-disk.ts";
-import { type HeartbeatParts, heartbeatOf } from "./heartbeat.ts";
+import { type HeartbeatParts, heartbeatOf, saysEnough } from "./heartbeat.ts";
 import { Images } from "./images/images.ts";
 import { type Bootable, ImageKeeper } from "./images/keeper.ts";
 import { BASE } from "./images/recipe.ts";
 import { CacheSweep } from "./images/sweep.ts";
 import { Lanes } from "./lanes.ts";
-import { type Machinery, Readiness } from "./machinery.ts";
+import { type Machinery, Readiness, TRYING } from "./machinery.ts";
 import { Capacity } from "./machines/capacity.ts";
 import { Maker, settle } from "./machines/maker.ts";
 import { Placer } from "./machines/placer.ts";
@@ -52,7 +52,6 @@ import { LocalVolumes } from "./volumes/local-volumes.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;
-const TRYING = "The first machine of this host is being tried.";
 
 /** Who is told of what: objects that come later listen to those that are there from the start. */
 type Events = EventEmitter<{
@@ -105,17 +104,26 @@ export async function openHost(config: VmHostConfig, log: Log): Promise<VmServic
   const front = createFront({ vms, store, images, readiness, hostToken, log });
   const url = await listen(front, config.listen, config.publicUrl);
   const disk = await FreeDisk.open(run.disks);
-  const heartbeats = heartbeatsOf(base, { images, readiness, url, disk });
+  const told = Promise.withResolvers<void>();
+  const onTold = told.resolve;
+  const heartbeats = heartbeatsOf(base, { images, readiness, url, disk, onTold });
   events.on("changed", () => heartbeats.touch());
   heartbeats.start();
   if (abilities.qemu !== null) await image.start();
-  const shown = { config, url, abilities, readiness, vms, image, run, disk };
+  heartbeats.hurry();
+  const shown = { config, url, abilities, readiness, vms, image, run, disk, told: told.promise };
   return new VmService({ ...shown, sweep, localVolumes, liveVolumes, heartbeats, front, egress });
+}
+
+interface HeartbeatSources extends Pick<HeartbeatParts, "images" | "readiness" | "url"> {
+  disk: FreeDisk;
+  /** The gateway knows what is served here. */
+  onTold: () => void;
 }
 
 function heartbeatsOf(
   { config, abilities, vms, capacity, store, log }: Base,
-  { disk, ...own }: Pick<HeartbeatParts, "images" | "readiness" | "url"> & { disk: FreeDisk },
+  { disk, onTold, ...own }: HeartbeatSources,
 ): Heartbeats<VmHeartbeat> {
   const { gatewayUrl, hostToken, hostId } = config;
   const durable = new DurableSnapshots(store);
@@ -131,6 +139,7 @@ function heartbeatsOf(
       return heartbeatOf({ ...known, freeDiskGb: disk.freeGb, templates, durableSnapshots });
     },
     onAnswer: (reply, beat) => {
+      if (saysEnough(beat, config.warm)) onTold();
       vms.forget(beat.vms);
       durable.heard(beat.durableSnapshots ?? []);
       for (const id of reply.end) void vms.end(id);

@@ -1,12 +1,12 @@
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
 import type { Images } from "./images/images.ts";
-import type { Readiness } from "./machinery.ts";
+import { type Readiness, TRYING } from "./machinery.ts";
 import type { Capacity } from "./machines/capacity.ts";
 import type { Vms } from "./machines/vms.ts";
-import { allowanceText } from "./network/egress.ts";
 
 export interface HeartbeatParts {
   config: VmHostConfig;
@@ -52,6 +52,15 @@ export function heartbeatOf(parts: HeartbeatParts): VmHeartbeat {
     ...(templates.length > 0 && { templates: templates.slice(-1000) }),
     ...(durableSnapshots.length > 0 && { durableSnapshots }),
   };
+}
+
+/** Whether a beat says all that a start waits for: a warm machine, or why there is none. */
+export function saysEnough({ hint, images, accel, warm }: VmHeartbeat, wanted: number): boolean {
+  if (hint !== undefined && hint !== TRYING) return true;
+  const isReady = images.some(({ state }) => state === "ready");
+  // Of an image that is missing nothing is known until it was looked for.
+  if (!isReady) return images.some((image) => image.state === "building" || image.hint);
+  return accel !== undefined && hint === undefined && warm >= Math.min(1, wanted);
 }
 
 /** What is weaker on this computer than it could be. */

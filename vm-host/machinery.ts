@@ -19,6 +19,9 @@ export interface Machinery {
   closing: AbortController;
 }
 
+/** Said of a host while it tries its first machine. */
+export const TRYING = "The first machine of this host is being tried.";
+
 /** Whether this host can make machines: not before an image is there and a first machine was tried. */
 export class Readiness {
   #machinery: Machinery | null = null;

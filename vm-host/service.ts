@@ -3,6 +3,7 @@ import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
+import { inTime } from "./deadline.ts";
 import type { FreeDisk } from "./disk/free-disk.ts";
 import { weaknessesOf } from "./heartbeat.ts";
 import type { ImageKeeper } from "./images/keeper.ts";
@@ -14,6 +15,8 @@ import type { Egress } from "./network/egress.ts";
 import type { LiveVolumes } from "./volumes/live-volumes.ts";
 import type { LocalVolumes } from "./volumes/local-volumes.ts";
 
+/** A golden machine that takes longer than this to make does not keep `npm start` waiting. */
+const SETTLE_MS = 120_000;
 /** What of the time to stop is left for all that comes after the pauses. */
 const AFTER_PAUSES_MS = 1_500;
 
@@ -39,6 +42,8 @@ export interface ServiceParts {
   egress: Egress | null;
   run: Run;
   disk: FreeDisk;
+  /** The gateway knows what is served here. */
+  told: Promise<void>;
 }
 
 /** A VM host that runs: what it says of itself, and its end. */
@@ -51,16 +56,23 @@ export class VmService {
     this.#parts = parts;
   }
 
+  /** Waits until the gateway has heard of a warm machine, or that there will be none for now; not for ever. */
+  async settled(): Promise<void> {
+    await inTime(this.#parts.told, SETTLE_MS);
+  }
+
   /** What the banner says of this host. */
   get table(): TableLine[] {
     const { abilities, readiness, image, config } = this.#parts;
+    const { machinery, hint } = readiness;
+    const { warm } = config;
+    const none =
+      warm > 0 && !machinery?.warm.idle ? " None is warm yet: the first create boots one." : "";
+    const kept = `QEMU ${abilities.qemu}, ${warm} warm, SVC_WARM_VM=n keeps more ready.${none}`;
+    const note = machinery ? kept : (hint ?? image.hint);
     const weak = weaknessesOf(abilities).join(" ");
-    const isReady = image.bootable !== null;
-    const state = isReady
-      ? `QEMU ${abilities.qemu}, ${config.warm} warm, SVC_WARM_VM=n keeps more ready`
-      : image.hint;
-    const note = [abilities.qemu === null ? readiness.hint : state, weak].filter(Boolean).join(" ");
-    return [{ what: "sandboxes", on: isReady, note }];
+    const notes = [note, weak].filter(Boolean).join(" ");
+    return [{ what: "sandboxes", on: machinery !== null, note: notes }];
   }
 
   /** Pauses every machine that has an owner, ends the others, and leaves nothing but the records. */

@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { waitForLock } from "@svc/host-kit/lock.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import {
   FILES,
@@ -8,7 +9,6 @@ import {
   type MachineSpec,
   type VmDriver,
 } from "../driver.ts";
-import { takeBuildLock } from "../images/lock.ts";
 import { hashOf } from "../images/recipe.ts";
 import type { LifeStart } from "../life.ts";
 import { Boots } from "./boots.ts";
@@ -124,7 +124,7 @@ export class GoldenMachines {
 
   /** Only one host of this folder does this for a key at a time. */
   lock(key: string): Promise<Disposable> {
-    return takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
+    return waitForLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
   }
 
   #keyOf({ image, initrd, cpu, memMb }: MachineSpec): string {

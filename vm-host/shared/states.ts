@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { lifeOf } from "../life.ts";
 import { StateError, failed } from "../machines/state-error.ts";
@@ -12,7 +13,6 @@ import type { SharedMachines } from "./machines.ts";
 import { ShareMachine, isShare } from "./share-machine.ts";
 import type { ShareRecords } from "./share-records.ts";
 
-const PAUSED = 4409;
 const isCheckpoint = true as const;
 
 export interface ShareStatesParts {
@@ -141,7 +141,7 @@ export class ShareStates {
     const { vm, paused } = tenant;
     if (!vm || !paused) return;
     this.#parts.vms.release(vm);
-    vm.endSockets("paused", PAUSED, "the sandbox was paused");
+    vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
     if (vm.machine instanceof ShareMachine) vm.machine.leave();
     tenant.vm = null;
   }

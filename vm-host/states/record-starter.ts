@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capacity } from "../machines/capacity.ts";
 import { StateError, failed } from "../machines/state-error.ts";
@@ -7,8 +8,6 @@ import type { RecordKeeper } from "../records/keeper.ts";
 import type { MachineRecord } from "../records/record.ts";
 import type { RecordStore, StoredRecord } from "../records/store.ts";
 import type { Volumes } from "../volumes/volumes.ts";
-
-const REVERTED = 4410;
 
 export interface StarterParts {
   keeper: RecordKeeper;
@@ -102,7 +101,7 @@ export class RecordStarter {
   }
 
   async #endReplaced(before: Vm): Promise<void> {
-    before.endSockets("running", REVERTED, "the sandbox was reverted");
+    before.endSockets("running", CLOSE_CODES.reverted, "the sandbox was reverted");
     await this.#parts.volumes.unmount(before);
     await before.machine.destroy();
     before.isOver = true;

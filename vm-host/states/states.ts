@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type {
   SnapshotTaken,
@@ -23,7 +24,6 @@ import type { ShareStates } from "../shared/states.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { RecordStarter } from "./record-starter.ts";
 
-const PAUSED = 4409;
 /** So many machines are paused at once when the host stops. */
 const PAUSED_AT_ONCE = 2;
 
@@ -203,7 +203,7 @@ export class VmStates {
     try {
       const { stored } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
       vms.release(vm);
-      vm.endSockets("paused", PAUSED, "the sandbox was paused");
+      vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
       await vm.machine.quit();
       await volumes.paused(vm.id);
       const tookMs = Math.round(performance.now() - startedAt);
