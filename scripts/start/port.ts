@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
+import { readSettings } from "@svc/host-kit/settings.ts";
+import { START_SETTINGS } from "./settings.ts";
 
 const LOOPBACK = "127.0.0.1";
 
 /** The port of SVC_PORT, checked: another program on it would answer in the gateway's place. 0 becomes a free one. */
 export async function chosenPort(): Promise<number> {
-  const wanted = Number(process.env.SVC_PORT || 8787);
-  if (!Number.isInteger(wanted) || wanted < 0 || wanted > 65_535)
-    throw new Error("SVC_PORT is no port: set it to a number from 0 to 65535");
+  const { port: wanted } = readSettings({ port: START_SETTINGS.port }, process.env);
   const probe = createServer((socket) => socket.end()).listen(wanted, LOOPBACK);
   try {
     await once(probe, "listening");
