@@ -23,7 +23,7 @@ export function openapi(): Json {
     info: {
       title: "svc",
       version: "1",
-      description: "Browsers, sandboxes and desktops on demand.",
+      description: "Browsers and Linux machines on demand.",
       license: LICENSE,
     },
     security: [{ apiKey: [] }],
