@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { readSettings } from "@svc/host-kit/settings.ts";
+import { START_SETTINGS } from "./settings.ts";
 
 const LOOPBACK = "127.0.0.1";
 
 /** The port of SVC_PORT, checked: another program on it would answer in the gateway's place. */
 export async function chosenPort(): Promise<number> {
-  const port = Number(process.env.SVC_PORT || 8787);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error("SVC_PORT is no port");
+  const { port } = readSettings({ port: START_SETTINGS.port }, process.env);
   const probe = createServer().listen(port, LOOPBACK);
   try {
     await once(probe, "listening");
