@@ -1,3 +1,4 @@
+// Guards the documents that are made from the contract and the settings: each operation stands in openapi.json and in the API page, once.
 import { globSync, readFileSync } from "node:fs";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { expect, test } from "vitest";
