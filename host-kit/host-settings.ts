@@ -37,7 +37,7 @@ const COMMON = {
   egressAllow: setting({
     name: "SVC_EGRESS_ALLOW",
     default: "",
-    defaultMeaning: "nothing",
+    defaultMeaning: "no private address",
     meaning:
       "Private addresses that browsers and machines may reach, as `host:port,host:port`. All others are refused.",
     schema: z.string().transform(readAllowance),
