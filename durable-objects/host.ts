@@ -2,7 +2,7 @@ import type { AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/h
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
 import { noteDurable } from "../control-plane/snapshot-lineage.ts";
-import { arm } from "./alarms.ts";
+import { arm } from "./live/alarm.ts";
 import { fleet } from "./fleet.ts";
 import { drainHost, type Subject } from "./host-calls/slots.ts";
 import {

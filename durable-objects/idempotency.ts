@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { isRecent } from "@svc/contract/time.ts";
 import { DurableObject } from "cloudflare:workers";
-import { atMost } from "./deadline.ts";
+import { atMost } from "./live/deadline.ts";
 
 /** An answer as it was given: replayed to the byte. */
 export interface RememberedAnswer {

@@ -6,13 +6,13 @@ import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { DurableObject } from "cloudflare:workers";
 import { beginTemplate, type TemplateView } from "../control-plane/templates.ts";
-import { atMost } from "./deadline.ts";
+import { atMost } from "./live/deadline.ts";
 import type { Reserved } from "./org.ts";
 import { newBuild, type TemplateDuty, type TemplateEvent } from "./template/transitions.ts";
-import type { SavedMachine } from "./host-calls/restorable.ts";
+import type { SavedMachine } from "./fleet/restorable.ts";
 import { attend } from "./template/build.ts";
 import { perform } from "./template/perform.ts";
-import { type StoredTemplate, TemplateStore, templateView } from "./template/store.ts";
+import { type StoredTemplate, TemplateStore, templateView } from "./template/record.ts";
 
 /** What a TemplateDO is told to build. */
 export interface CreateTemplateOrder {

@@ -2,7 +2,7 @@ import { reapDiscarded } from "../control-plane/discarded.ts";
 import { forgetCopies } from "../control-plane/record-copies.ts";
 import { reapVolumes } from "../control-plane/volumes.ts";
 import { sweepOrphans } from "./orphans.ts";
-import { letGoOfAll } from "./leaving.ts";
+import { letGoOfAll } from "./snapshot-removal.ts";
 
 /** The cron job (wrangler.toml, triggers): deletes what nothing names any more, objects and snapshots. */
 export async function runScheduled(_event: ScheduledController, env: Env): Promise<void> {

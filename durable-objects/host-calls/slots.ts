@@ -6,7 +6,7 @@ import {
 } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 
 /** Whose call it is: a host learns the tenant from the bearer alone. */
 export interface Subject {

@@ -5,7 +5,7 @@ import {
 } from "@svc/contract/host-protocol/templates.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
 /** What became of asking a host to build. `refused` has its own words. */

@@ -8,7 +8,7 @@ import {
 } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type * as z from "zod";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 import { type Unreachable, unreachableBy } from "./vms.ts";
 

@@ -2,7 +2,7 @@ import { type PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/v
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
 /** What became of asking one host for a machine. */

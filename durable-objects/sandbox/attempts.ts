@@ -1,7 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { noteCopy } from "../../control-plane/record-copies.ts";
-import { atMost } from "../deadline.ts";
+import { atMost } from "../live/deadline.ts";
 import { endVm, placeVm, type PlaceVmAnswer } from "../host-calls/vms.ts";
 import type { VmSeeker } from "./find-host.ts";
 

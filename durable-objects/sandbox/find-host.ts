@@ -4,7 +4,7 @@ import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { copyOf } from "../../control-plane/record-copies.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { atMost } from "../deadline.ts";
+import { atMost } from "../live/deadline.ts";
 import { registeredHosts } from "../fleet.ts";
 import type { Subject } from "../host-calls/slots.ts";
 import type { Place } from "../session/find-slot.ts";
@@ -15,7 +15,7 @@ import {
   notRestorable,
   type SavedMachine,
   stillFetching,
-} from "../host-calls/restorable.ts";
+} from "../fleet/restorable.ts";
 import { type Attempted, VmAttempts } from "./attempts.ts";
 import type { PlaceVmAnswer } from "../host-calls/vms.ts";
 

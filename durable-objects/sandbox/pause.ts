@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { atMost } from "../deadline.ts";
+import { atMost } from "../live/deadline.ts";
 import { registeredHosts } from "../fleet.ts";
 import type { Place } from "../session/find-slot.ts";
 import type { SavedRecord, StoredSandbox } from "./record.ts";

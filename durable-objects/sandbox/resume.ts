@@ -10,7 +10,7 @@ import {
   notRestorable,
   restorers,
   stillFetching,
-} from "../host-calls/restorable.ts";
+} from "../fleet/restorable.ts";
 import {
   type Admission,
   admit,

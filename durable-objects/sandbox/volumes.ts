@@ -2,7 +2,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { attachVolumes, releaseVolumes, volumeRows } from "../../control-plane/volumes.ts";
-import { atMost } from "../deadline.ts";
+import { atMost } from "../live/deadline.ts";
 import { registeredHosts } from "../fleet.ts";
 import type { StoredSandbox } from "./record.ts";
 

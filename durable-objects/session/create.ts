@@ -1,7 +1,7 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { atMost } from "../deadline.ts";
+import { atMost } from "../live/deadline.ts";
 import type { Reserved } from "../org.ts";
 import { findSlot, type Place, type Placement } from "./find-slot.ts";
 import type { StoredSession } from "./perform.ts";

@@ -4,10 +4,10 @@ import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/tem
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { registeredHosts } from "../fleet.ts";
-import { fitting, hostsFor } from "../host-calls/restorable.ts";
+import { fitting, hostsFor } from "../fleet/restorable.ts";
 import type { TemplateEvent } from "./transitions.ts";
 import { buildNews, startBuild } from "../host-calls/templates.ts";
-import type { StoredTemplate } from "./store.ts";
+import type { StoredTemplate } from "./record.ts";
 
 /** Pause before the next look when nothing came of this one. */
 const pauseMs = 2000;

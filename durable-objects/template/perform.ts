@@ -4,7 +4,7 @@ import { writeSegment } from "../../control-plane/usage.ts";
 import { registeredHosts } from "../fleet.ts";
 import { strangers, type TemplateDuty, type TemplateEvent } from "./transitions.ts";
 import { dropTemplate } from "../host-calls/templates.ts";
-import { type StoredTemplate, templateView } from "./store.ts";
+import { type StoredTemplate, templateView } from "./record.ts";
 
 /** Does one duty, from the template as it is now, so that late or twice does no harm. Answers what it found out. */
 export async function perform(

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SandboxStore } from "../../durable-objects/sandbox/store.ts";
+import { SandboxStore } from "../../durable-objects/sandbox/table.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { app } from "../../src/app.ts";
 import { call, json, newOrg } from "../support/worker/gateway.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { SessionStore } from "../../durable-objects/session/store.ts";
+import { SessionStore } from "../../durable-objects/session/table.ts";
 import type { StoredSession } from "../../durable-objects/session/perform.ts";
 import {
   call,

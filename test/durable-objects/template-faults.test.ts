@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import { type StoredTemplate, TemplateStore } from "../../durable-objects/template/store.ts";
+import { type StoredTemplate, TemplateStore } from "../../durable-objects/template/record.ts";
 import { templateObject } from "../../durable-objects/template.ts";
 import { app } from "../../src/app.ts";
 import { call, clearFleet, json, newOrg } from "../support/worker/gateway.ts";

@@ -1,6 +1,6 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { within } from "../../../durable-objects/deadline.ts";
+import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
 import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";

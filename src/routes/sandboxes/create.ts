@@ -5,7 +5,7 @@ import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
-import type { SavedMachine } from "../../../durable-objects/host-calls/restorable.ts";
+import type { SavedMachine } from "../../../durable-objects/fleet/restorable.ts";
 import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox/create.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";

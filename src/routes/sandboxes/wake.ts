@@ -3,7 +3,7 @@ import { effectivePlan } from "@svc/contract/plans.ts";
 import { findOrg } from "../../../control-plane/orgs.ts";
 import type { Asleep } from "../../../durable-objects/sandbox/pause.ts";
 import type { SandboxDO } from "../../../durable-objects/sandbox.ts";
-import type { Located } from "../../../durable-objects/sandbox/uses.ts";
+import type { Located } from "../../../durable-objects/sandbox/exec.ts";
 import { reach } from "../../objects.ts";
 import { type Admitted, wake } from "./resume.ts";
 

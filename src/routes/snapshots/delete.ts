@@ -2,7 +2,7 @@ import { ApiError } from "@svc/contract/errors.ts";
 import type { Deleted } from "@svc/contract/vm/sandbox.ts";
 import { deleteSnapshot as markDeleted } from "../../../control-plane/snapshot-lineage.ts";
 import type { Handler } from "../../context.ts";
-import { letGo } from "../../leaving.ts";
+import { letGo } from "../../snapshot-removal.ts";
 import { noSnapshot } from "./record.ts";
 
 export const deleteSnapshot: Handler = async (c) => {

@@ -1,8 +1,8 @@
 import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { registeredHosts } from "../../../durable-objects/fleet.ts";
-import { hostsFor, restorers } from "../../../durable-objects/host-calls/restorable.ts";
-import { notReady } from "../../../durable-objects/sandbox/snapshots.ts";
+import { hostsFor, restorers } from "../../../durable-objects/fleet/restorable.ts";
+import { notReady } from "../../../durable-objects/sandbox/snapshot.ts";
 import type { AppContext } from "../../context.ts";
 import type { WantedSandbox } from "../sandboxes/read-create.ts";
 import { ownedSnapshot } from "./record.ts";

@@ -1,7 +1,7 @@
 import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import { registeredHosts } from "../../../durable-objects/fleet.ts";
-import { fitting, restorers } from "../../../durable-objects/host-calls/restorable.ts";
+import { fitting, restorers } from "../../../durable-objects/fleet/restorable.ts";
 import { templateObject, type Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";

@@ -3,7 +3,7 @@ import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { newTemplateId } from "@svc/contract/ids.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
-import type { SavedMachine } from "../../../durable-objects/host-calls/restorable.ts";
+import type { SavedMachine } from "../../../durable-objects/fleet/restorable.ts";
 import { templateObject } from "../../../durable-objects/template.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";

@@ -2,7 +2,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
-import type { SandboxLife } from "./life.ts";
+import type { SandboxLife } from "../live/live-record.ts";
 import { type Asleep, asleepOrNotRunning, notRunning, noSandbox, unreachable } from "./pause.ts";
 import { isOver, type StoredSandbox } from "./record.ts";
 import type { Running } from "./state.ts";

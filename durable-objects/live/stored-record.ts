@@ -1,4 +1,4 @@
-import { arm } from "./alarms.ts";
+import { arm } from "./alarm.ts";
 
 /** What a new object owes can wait until its customer has gone on: to the first page, or the first command. */
 export const SETTLE_MS = 1000;

@@ -1,5 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { OwnRecord, SETTLE_MS } from "../own-record.ts";
+import { OwnRecord, SETTLE_MS } from "../live/stored-record.ts";
 import type { Place } from "./find-slot.ts";
 import type { StoredSession } from "./perform.ts";
 import { duties, type Duty, type SessionEvent, step, timers } from "./transitions.ts";

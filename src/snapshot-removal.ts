@@ -6,7 +6,7 @@ import {
   leavingSnapshots,
 } from "../control-plane/snapshot-lineage.ts";
 import { registeredHosts } from "../durable-objects/fleet.ts";
-import { restorers } from "../durable-objects/host-calls/restorable.ts";
+import { restorers } from "../durable-objects/fleet/restorable.ts";
 
 const mostAtOnce = 50;
 

@@ -1,10 +1,10 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { Lane, MachineCalls } from "./machine-calls.ts";
-import { perform } from "./perform.ts";
-import { SandboxStore } from "./store.ts";
-import { isInReach, type StoredSandbox } from "./record.ts";
-import type { SandboxEvent } from "./state.ts";
-import type { Act, Duty } from "./duties.ts";
+import { Lane, MachineCalls } from "../sandbox/machine-calls.ts";
+import { perform } from "../sandbox/perform.ts";
+import { SandboxStore } from "../sandbox/table.ts";
+import { isInReach, type StoredSandbox } from "../sandbox/record.ts";
+import type { SandboxEvent } from "../sandbox/state.ts";
+import type { Act, Duty } from "../sandbox/duties.ts";
 
 /** Does what a lifecycle asks of the machine; throws when it is to be tried again. */
 export type ActOut = (act: Act) => Promise<void>;

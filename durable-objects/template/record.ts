@@ -3,7 +3,7 @@ import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../../control-plane/templates.ts";
-import type { SavedMachine } from "../host-calls/restorable.ts";
+import type { SavedMachine } from "../fleet/restorable.ts";
 import {
   duties,
   step,

@@ -1,7 +1,7 @@
 import type { Refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { atMost } from "../deadline.ts";
-import type { SandboxLife } from "./life.ts";
+import { atMost } from "../live/deadline.ts";
+import type { SandboxLife } from "../live/live-record.ts";
 import type { Snapshot } from "../../control-plane/snapshots.ts";
 import { resume } from "./resume.ts";
 import { type Admission, type Change, pause, recordAt } from "./pause.ts";
@@ -11,7 +11,7 @@ import {
   type RevertOrder,
   type SnapshotOrder,
   takeSnapshot,
-} from "./snapshots.ts";
+} from "./snapshot.ts";
 import type { StoredSandbox } from "./record.ts";
 import { type Act, parkedSince, wantsCheckpoint, wantsPause } from "./duties.ts";
 import { actOnVm } from "../host-calls/vm-states.ts";

@@ -1,5 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { OwnRecord, SETTLE_MS } from "../own-record.ts";
+import { OwnRecord, SETTLE_MS } from "../live/stored-record.ts";
 import type { StoredSandbox } from "./record.ts";
 import { step, timers } from "./transitions.ts";
 import type { SandboxEvent } from "./state.ts";

@@ -9,8 +9,8 @@ import {
 } from "../../control-plane/snapshots.ts";
 import { registeredHosts } from "../fleet.ts";
 import type { Place } from "../session/find-slot.ts";
-import { fitting, holderAway, notRestorable, stillFetching } from "../host-calls/restorable.ts";
-import type { SandboxLife } from "./life.ts";
+import { fitting, holderAway, notRestorable, stillFetching } from "../fleet/restorable.ts";
+import type { SandboxLife } from "../live/live-record.ts";
 import { resumeRefused } from "./resume.ts";
 import {
   type Admission,
