@@ -1,76 +1,113 @@
-import { LIMITS } from "@svc/contract/limits.ts";
-import { Lane, MachineCalls } from "../sandbox/machine-calls.ts";
-import { perform } from "../sandbox/perform.ts";
-import { SandboxStore } from "../sandbox/table.ts";
-import { isInReach, type StoredSandbox } from "../sandbox/record.ts";
-import type { SandboxEvent } from "../sandbox/state.ts";
-import type { Act, Duty } from "../sandbox/duties.ts";
+import { logOf } from "@svc/contract/log.ts";
+import { DutyRecord, type Owing, type Table } from "./duty-record.ts";
 
-/** Does what a lifecycle asks of the machine; throws when it is to be tried again. */
-export type ActOut = (act: Act) => Promise<void>;
+const log = logOf("durable-objects");
 
-/** The record of one live sandbox: events change it, what they oblige to is done and repeated until it is. */
-export class SandboxLife {
-  readonly store: SandboxStore;
-  /** Calls to the machine that run now. */
-  readonly calls = new MachineCalls();
-  /** Acts on the machine go one after the other: a resume waits for the pause before it. */
-  readonly lane = new Lane();
+/** How a record does its duties, and who hears of its changes. */
+export interface Work<R, E, D> {
+  /**
+   * Does one duty, from the record as it is now, so that late or twice does no harm. Answers events: what it found out.
+   * Throws when the duty is to be tried again.
+   */
+  perform: (record: R, duty: D) => Promise<readonly E[]>;
+  /** Told of each change of state. */
+  onChange?: (before: R, after: R) => void;
+}
+
+/**
+ * The record of one live object: events change it by its table, what a change obliges to is done, and repeated by the
+ * alarm until it is done. Sessions, sandboxes and templates are each one of these.
+ */
+export class LiveRecord<R extends Owing<D>, E extends { type: string }, D extends string> {
   readonly #ctx: DurableObjectState;
-  readonly #env: Env;
-  readonly #act: ActOut;
+  readonly #table: Table<R, E, D>;
+  readonly #work: Work<R, E, D>;
+  readonly #store: DutyRecord<R, E, D>;
   /** Duties being done now, so that none is done twice at once. */
-  readonly #work = new Map<string, Promise<void>>();
+  readonly #running = new Map<string, Promise<void>>();
 
-  constructor(ctx: DurableObjectState, env: Env, act: ActOut) {
+  constructor(ctx: DurableObjectState, table: Table<R, E, D>, work: Work<R, E, D>) {
     this.#ctx = ctx;
-    this.#env = env;
-    this.#act = act;
-    this.store = new SandboxStore(ctx.storage);
+    this.#table = table;
+    this.#work = work;
+    this.#store = new DutyRecord(ctx.storage, table);
   }
 
-  load(): StoredSandbox | null {
-    return this.store.load();
+  load(): R | null {
+    return this.#store.load();
   }
 
-  apply(event: SandboxEvent, facts?: Partial<StoredSandbox>): StoredSandbox | null {
-    const applied = this.store.apply(event, Date.now(), facts);
+  /** Takes a new record: known from now on, though not on disk yet. */
+  begin(record: R): void {
+    this.#store.begin(record);
+  }
+
+  /** Takes a new record, on disk at once. */
+  write(record: R): void {
+    this.#store.write(record);
+  }
+
+  /** On disk from now on: should this object die, its alarm undoes what was begun. */
+  keep(): void {
+    this.#store.keep(Date.now());
+  }
+
+  /** Applies an event, with facts that came with it. Answers the record, or null when there is none. */
+  apply(event: E | { type: "tick" }, facts?: Partial<R>): R | null {
+    const applied = this.#store.apply(event, Date.now(), facts);
     if (!applied) return null;
-    const { sandbox, fresh } = applied;
-    this.#ctx.waitUntil(this.store.rearm());
-    for (const duty of fresh) this.#ctx.waitUntil(this.do(duty));
-    if (!isInReach(sandbox)) this.calls.cut();
-    return sandbox;
+    const { before, after } = applied;
+    this.later(this.#store.rearm());
+    if (after.state !== before.state) this.#work.onChange?.(before, after);
+    for (const duty of applied.now) this.later(this.do(duty));
+    return after;
   }
 
-  /** The sandbox as it is at this moment. */
-  tick(): StoredSandbox | null {
+  /** The record as it is at this moment: timers that are due have rung. */
+  tick(): R | null {
     return this.apply({ type: "tick" });
   }
 
-  use(): StoredSandbox | null {
-    return this.apply({ type: "activity", at: Date.now() });
+  /** Notes facts that come with no event. */
+  note(facts: Partial<R>): void {
+    this.#store.note(facts);
   }
 
-  do(duty: Duty): Promise<void> {
-    const sandbox = this.load();
-    if (!sandbox) return Promise.resolve();
-    const key = `${duty} ${sandbox.state.status}`;
-    const work = this.#work.get(key) ?? this.#attempt(sandbox, duty);
-    this.#work.set(key, work);
-    return work.finally(() => this.#work.delete(key));
+  /** Notes something that is begun, with the duty to end it should this object die meanwhile. */
+  owe(duty: D, at: number, facts?: Partial<R>): void {
+    this.#store.owe(duty, at, facts);
   }
 
-  /** Does all that is still to be done: what is owed, and the machine while its host has not let go of it. */
-  async settle({ owed, state }: StoredSandbox): Promise<void> {
-    const left: Duty[] = state.status === "releasing" ? [...owed, "machine"] : owed;
-    await Promise.all(left.map((duty) => this.do(duty)));
+  /** Ticks off a duty that was done elsewhere. */
+  tickOff(duty: D): void {
+    const record = this.load();
+    if (record) this.#store.tickOff(duty, record);
   }
 
-  /** Has its host's object say whether the machine is there, when what is under way with it is over. */
-  askHost(): void {
-    this.store.owe("host", Date.now() + LIMITS.heartbeatMs, {});
-    this.later(this.do("host"));
+  /** Does a duty, or joins who is at it. Never throws: what fails is tried again by the alarm. */
+  do(duty: D): Promise<void> {
+    const record = this.load();
+    if (!record) return Promise.resolve();
+    const key = `${duty} ${record.state.status}`;
+    const running = this.#running.get(key) ?? this.#attempt(record, duty);
+    this.#running.set(key, running);
+    return running.finally(() => this.#running.delete(key));
+  }
+
+  /** Does all that is still to be done. */
+  async settle(): Promise<void> {
+    const record = this.load();
+    const lasting = (record && this.#table.lasting?.(record.state)) ?? [];
+    await Promise.all([...this.#store.owed(), ...lasting].map((duty) => this.do(duty)));
+  }
+
+  /** The object's alarm has rung: applies what is due and does what is owed, `also` in between. */
+  async rang(also?: () => Promise<void>): Promise<void> {
+    this.#store.rang();
+    this.tick();
+    await this.settle();
+    await also?.();
+    await this.#eraseOrRearm();
   }
 
   /** Work that goes on after the answer. */
@@ -78,29 +115,21 @@ export class SandboxLife {
     this.#ctx.waitUntil(work);
   }
 
-  async tidy(): Promise<void> {
-    if (this.store.isDue(Date.now())) await this.store.erase();
-    else await this.store.rearm();
+  async #attempt(record: R, duty: D): Promise<void> {
+    const isOwed = this.#table.unwritten?.includes(duty) !== true;
+    try {
+      const events = await this.#work.perform(record, duty);
+      if (isOwed) this.#store.tickOff(duty, record);
+      for (const event of events) this.apply(event);
+    } catch (error) {
+      log.error("duty_failed", { record: this.#table.key, duty, reason: error });
+      if (isOwed) this.#store.retryLater(duty, Date.now());
+    }
+    await this.#eraseOrRearm();
   }
 
-  async #attempt(sandbox: StoredSandbox, duty: Duty): Promise<void> {
-    try {
-      // What the host's object knows is compared with the answer to the last change.
-      if (duty === "host") await this.lane.settled();
-      const outcome = isAct(duty)
-        ? await this.#act(duty)
-        : await perform(this.#env, this.load() ?? sandbox, duty);
-      if (duty !== "machine") this.store.done(duty, sandbox);
-      if (outcome) this.apply(outcome);
-    } catch (error) {
-      const entry = { level: "error", event: "duty_failed", duty, error: String(error) };
-      console.error(JSON.stringify(entry));
-      if (duty !== "machine") this.store.retryLater(Date.now(), duty);
-    }
-    await this.tidy();
+  async #eraseOrRearm(): Promise<void> {
+    if (this.#store.isDue(Date.now())) await this.#store.erase();
+    else await this.#store.rearm();
   }
 }
-
-const ACTS: readonly Duty[] = ["pause", "park", "checkpoint", "snapshot"] satisfies Act[];
-
-const isAct = (duty: Duty): duty is Act => ACTS.includes(duty);

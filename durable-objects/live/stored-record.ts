@@ -1,61 +1,57 @@
-import { arm } from "./alarm.ts";
+import { arm, type Times } from "./alarm.ts";
 
 /** What a new object owes can wait until its customer has gone on: to the first page, or the first command. */
 export const SETTLE_MS = 1000;
 
-interface Stated {
-  state: { status: string };
-}
-
 /**
- * The one record of a session or sandbox, and the object's one alarm. While it begins, and when it never was, it is in
- * memory alone until it is kept: should the object die, so has its create, its claim lapses, and a host that holds it is
- * told to end it.
+ * The one record of an object in its storage, and the object's one alarm. A record that begins, or whose create
+ * failed, is in memory alone until it is kept: should the object die, so has its create, its claim lapses, and a host
+ * that holds what was created is told to end it.
  */
-export class OwnRecord<Kept extends Stated> {
+export class StoredRecord<R extends { state: { status: string } }> {
   readonly #storage: DurableObjectStorage;
   readonly #key: string;
-  /** When a create that nobody finished is void; null of what no longer begins. */
-  readonly #giveUpAt: (kept: Kept) => number | null;
-  #unborn: Kept | null = null;
+  /** When a create that nobody finished is void; null once the create is over. */
+  readonly #giveUpAt: (record: R) => number | null;
+  #unwritten: R | null = null;
   /** When the alarm rings, as far as this object has set it. */
   #armedAt: number | null = null;
 
-  constructor(storage: DurableObjectStorage, key: string, giveUpAt: (kept: Kept) => number | null) {
+  constructor(storage: DurableObjectStorage, key: string, giveUpAt: (record: R) => number | null) {
     this.#storage = storage;
     this.#key = key;
     this.#giveUpAt = giveUpAt;
   }
 
-  load(): Kept | null {
-    return this.#unborn ?? this.#storage.kv.get<Kept>(this.#key) ?? null;
+  load(): R | null {
+    return this.#unwritten ?? this.#storage.kv.get<R>(this.#key) ?? null;
   }
 
-  /** One that nothing is kept of yet. */
-  begin(kept: Kept): void {
-    this.#unborn = kept;
+  /** Takes a new record, in memory alone. */
+  begin(record: R): void {
+    this.#unwritten = record;
   }
 
-  /** Writes one that begins, with an alarm by which it mostly has: what it owes then need not set another. */
+  /** Writes a record that begins, with an alarm that suits what it owes once it has begun. */
   keep(now: number): void {
-    const kept = this.#unborn;
-    const giveUpAt = kept && this.#giveUpAt(kept);
-    if (!kept || giveUpAt === null) return;
-    this.#unborn = null;
-    this.save(kept);
+    const record = this.#unwritten;
+    const giveUpAt = record && this.#giveUpAt(record);
+    if (!record || giveUpAt === null) return;
+    this.#unwritten = null;
+    this.save(record);
     this.ring(Math.min(now + SETTLE_MS, giveUpAt));
   }
 
-  save(kept: Kept): void {
-    const isBegun = this.#giveUpAt(kept) === null && kept.state.status !== "failed";
-    const isUnborn = this.#unborn !== null && !isBegun;
-    this.#unborn = isUnborn ? kept : null;
-    if (!isUnborn) this.#storage.kv.put(this.#key, kept);
+  save(record: R): void {
+    const hasBegun = this.#giveUpAt(record) === null && record.state.status !== "failed";
+    const isUnwritten = this.#unwritten !== null && !hasBegun;
+    this.#unwritten = isUnwritten ? record : null;
+    if (!isUnwritten) this.#storage.kv.put(this.#key, record);
   }
 
-  /** Sets the alarm, with the writes of this moment. One that rings before does as well. */
+  /** Sets the alarm, with the writes of this moment. An alarm that rings before does as well. */
   ring(at: number): void {
-    if (this.#unborn || (this.#armedAt !== null && this.#armedAt <= at)) return;
+    if (this.#unwritten || (this.#armedAt !== null && this.#armedAt <= at)) return;
     this.#armedAt = at;
     void this.#storage.setAlarm(at);
   }
@@ -65,15 +61,15 @@ export class OwnRecord<Kept extends Stated> {
     this.#armedAt = null;
   }
 
-  /** Sees to it that the alarm rings for the first of these times. It may ring before. */
-  async arm(times: () => Record<string, number | null | undefined>): Promise<void> {
-    if (!this.#unborn) this.#armedAt = await arm(this.#storage, times);
+  /** Sees to it that the alarm rings for the earliest of these times. It may ring before. */
+  async arm(times: () => Times): Promise<void> {
+    if (!this.#unwritten) this.#armedAt = await arm(this.#storage, times);
   }
 
-  /** Forgets it. */
+  /** Forgets the record. */
   async erase(): Promise<void> {
-    if (this.#unborn) {
-      this.#unborn = null;
+    if (this.#unwritten) {
+      this.#unwritten = null;
       return;
     }
     this.#armedAt = null;

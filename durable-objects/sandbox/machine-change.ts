@@ -1,132 +1,55 @@
 import type { Refusal } from "@svc/contract/errors.ts";
+import { isRefusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { knownHosts } from "../fleet/registry.ts";
+import { type Place, placeAt } from "../host-calls/place.ts";
 import { atMost } from "../live/deadline.ts";
-import type { SandboxLife } from "../live/live-record.ts";
-import type { Snapshot } from "../../control-plane/snapshots.ts";
-import { resume } from "./resume.ts";
-import { type Admission, type Change, pause, recordAt } from "./pause.ts";
-import {
-  breakOff,
-  revert,
-  type RevertOrder,
-  type SnapshotOrder,
-  takeSnapshot,
-} from "./snapshot.ts";
-import type { StoredSandbox } from "./record.ts";
-import { type Act, parkedSince, wantsCheckpoint, wantsPause } from "./duties.ts";
-import { actOnVm } from "../host-calls/vm-states.ts";
+import type { LiveSandbox, Placed, SavedRecord, StoredSandbox } from "./record.ts";
+import type { SandboxEvent } from "./state.ts";
 
-/** What changes the state of a machine, one after the other. */
-export class SandboxActs {
-  readonly #env: Env;
-  readonly #life: SandboxLife;
+/** A change of state that a host has made: the event, with facts that came with it; or why there was none. */
+export type Change = { event: SandboxEvent; facts: Partial<StoredSandbox> } | Refusal;
 
-  constructor(env: Env, life: SandboxLife) {
-    this.#env = env;
-    this.#life = life;
-  }
+/** Applies a change and has the org's list know it, if that is soon. Answers why there was none. */
+export async function applyChange(
+  { record }: LiveSandbox,
+  change: Change,
+): Promise<Refusal | null> {
+  if (isRefusal(change)) return change;
+  record.apply(change.event, change.facts);
+  await atMost(LIMITS.objectCallMs, record.do("index")).catch(() => undefined);
+  return null;
+}
 
-  /** What its lifecycle asks for. */
-  async owed(act: Act): Promise<void> {
-    switch (act) {
-      case "pause":
-        return this.#pauseIdle();
-      case "park":
-        return this.#park();
-      case "checkpoint":
-        return this.#checkpoint();
-      case "snapshot":
-        return this.#life.lane.run(() => breakOff(this.#env, this.#life));
-    }
-  }
+/** What a host says of a machine that it has just saved. */
+interface Saved extends Pick<Place, "bootId" | "seq"> {
+  recordId?: string | undefined;
+  durable?: boolean | undefined;
+}
 
-  /** Saves RAM and disk and frees its place; of one that is paused it is that. */
-  pause(): Promise<{ paused: true } | Refusal> {
-    return this.#life.lane.run(async () => {
-      const sandbox = this.#life.tick();
-      if (sandbox?.state.status !== "paused") {
-        const refused = await this.#change(await pause(this.#env, sandbox));
-        if (refused) return refused;
-      }
-      return { paused: true };
-    });
-  }
+/** Where a machine is and what it can go on from, once its host has saved it: that works under what the host runs on. */
+export async function factsOfSaved(
+  env: Env,
+  { place }: Placed,
+  saved: Saved,
+): Promise<{ place: Place; record: SavedRecord | null; isDurable: boolean }> {
+  const { recordId: id, durable: isDurable = false } = saved;
+  const at = placeAt(place, saved);
+  if (id === undefined) return { place: at, record: null, isDurable };
+  const hosts = await atMost(LIMITS.objectCallMs, knownHosts(env)).catch(() => []);
+  const platform = hosts.find(({ hostId }) => hostId === place.hostId)?.platform ?? null;
+  return { place: at, record: { id, isDurable, platform }, isDurable };
+}
 
-  /** Lets it run on, when it is paused and its org has a place for it. */
-  resume(admission: Admission): Promise<{ resumed: true } | Refusal> {
-    return this.#life.lane.run(async () => {
-      const change = await resume(this.#env, this.#life.tick(), admission, (movingTo) =>
-        this.#note({ movingTo }),
-      );
-      const refused = await this.#change(change);
-      // The place that it took is free again.
-      if (refused) await this.#life.do("index");
-      return refused ?? { resumed: true };
-    });
-  }
+/** What a host says of a machine that it has just let go on. */
+interface Resumed extends Pick<Place, "bootId" | "seq"> {
+  cpu: number;
+  memMb: number;
+  diskGb: number;
+}
 
-  /** Keeps it as it is at this moment. */
-  snapshot(order: SnapshotOrder): Promise<{ snapshot: Snapshot } | Refusal> {
-    return this.#life.lane.run(() => takeSnapshot(this.#env, this.#life, order));
-  }
-
-  /** Lets it go on from a snapshot of its own. */
-  revert(order: RevertOrder): Promise<{ reverted: true } | Refusal> {
-    return this.#life.lane.run(async () => {
-      const change = await revert(this.#env, this.#life.tick(), order);
-      const refused = await this.#change(change);
-      if (refused) await this.#life.do("index");
-      return refused ?? { reverted: true };
-    });
-  }
-
-  #note(facts: Partial<StoredSandbox>): void {
-    const sandbox = this.#life.load();
-    if (sandbox) this.#life.store.save({ ...sandbox, ...facts });
-  }
-
-  /** Applies a change that the host has made, and has the org's list know it; or says why there is none. */
-  async #change(change: Change): Promise<Refusal | null> {
-    if ("refused" in change) return change;
-    this.#life.apply(change.event, change.facts);
-    await atMost(LIMITS.objectCallMs, this.#life.do("index")).catch(() => undefined);
-    return null;
-  }
-
-  /** Pauses it because its idle window is over, unless it was used meanwhile. */
-  #pauseIdle(): Promise<void> {
-    return this.#life.lane.run(async () => {
-      const sandbox = this.#life.tick();
-      if (!sandbox || !wantsPause(sandbox.state)) return;
-      const refused = await this.#change(await pause(this.#env, sandbox));
-      // A host that cannot will not learn it: the machine is kept for a while.
-      if (refused && refused.refused.code !== "HostCapabilityMissing")
-        throw new Error(refused.refused.message);
-    });
-  }
-
-  /** Lets its processors stand still until the next request, which wakes them by itself. */
-  #park(): Promise<void> {
-    return this.#life.lane.run(async () => {
-      const sandbox = this.#life.tick();
-      if (!sandbox?.place || parkedSince(sandbox.state) === null) return;
-      // Callers wait for what is in the lane. One that was not parked in time is left as it is.
-      const mostMs = sandbox.parkMaxMs ?? LIMITS.parkMaxMs;
-      await actOnVm(this.#env, sandbox.place.url, sandbox, "park", undefined, mostMs);
-    });
-  }
-
-  /** Has its host keep it as it is, in case that host dies. */
-  #checkpoint(): Promise<void> {
-    return this.#life.lane.run(async () => {
-      const sandbox = this.#life.tick();
-      if (!sandbox?.place || !wantsCheckpoint(sandbox.state)) return;
-      const answer = await actOnVm(this.#env, sandbox.place.url, sandbox, "checkpoint");
-      if (answer.type !== "ok") throw new Error(`the checkpoint was not taken: ${answer.type}`);
-      const { bootId, seq, recordId: id, durable: isDurable = false } = answer.value;
-      const place = { ...sandbox.place, bootId, seq };
-      const record = await recordAt(this.#env, place, id, isDurable);
-      this.#life.apply({ type: "checkpointed", at: Date.now(), isDurable }, { place, record });
-    });
-  }
+/** Where a machine is and what it has, once it goes on: its record is not what it was saved as any more. */
+export function factsOfResumed(at: Pick<Place, "hostId" | "url">, resumed: Resumed) {
+  const { cpu, memMb, diskGb } = resumed;
+  return { place: placeAt(at, resumed), cpu, memMb, diskGb, record: null, movingTo: null };
 }

@@ -1,6 +1,6 @@
 import { VmKind } from "@svc/contract/vm/machine.ts";
 import { type SandboxList, SandboxState } from "@svc/contract/vm/sandbox.ts";
-import type { SandboxQuery } from "../../../durable-objects/org/sandboxes.ts";
+import type { SandboxQuery } from "../../../durable-objects/org/messages.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { labelsOf } from "../labels.ts";

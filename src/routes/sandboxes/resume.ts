@@ -1,6 +1,7 @@
-import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
+import { accepted } from "../../accepted.ts";
 import { baseUrlOf, type Caller, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { noSandbox, ownedSandbox } from "./owned.ts";
@@ -34,10 +35,7 @@ export async function resumeAs(env: Env, id: string, admitted: Admitted | null):
   if (admitted) await checkResume(env, kind, admitted);
   const cap = admitted?.plan.vms ?? Infinity;
   const plan = admitted?.planName ?? "";
-  const answer = await reach(() => sandbox.resume({ plan, cap }));
-  if (!isRefusal(answer)) return;
-  const { code, message, context } = answer.refused;
-  throw new ApiError(code, message, context);
+  accepted(await reach(() => sandbox.resume({ plan, cap })));
 }
 
 /** What an org must have for a paused machine to run again. */

@@ -3,7 +3,7 @@ import {
   type SessionList,
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
-import type { Ending, PageRequest, SessionLine } from "../../../durable-objects/org.ts";
+import type { Ending, SessionLine, SessionQuery } from "../../../durable-objects/org/messages.ts";
 import type { SessionView } from "../../../durable-objects/session/view.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
@@ -24,7 +24,7 @@ export const listSessions: Handler = async (c) => {
   return c.json(body);
 };
 
-function pageOf(c: AppContext): PageRequest & { wanted: SessionStatus | null } {
+function pageOf(c: AppContext): SessionQuery & { wanted: SessionStatus | null } {
   const wanted = SessionStatus.safeParse(c.req.query("status")).data ?? null;
   return {
     wanted,
