@@ -3,7 +3,7 @@ import { logOf } from "@svc/contract/log.ts";
 
 const log = logOf("control-plane");
 
-/** Runs a query of D1 or R2. A failing store is the control plane being unavailable, whatever it says. */
+/** Runs a query of D1 or R2. Any fault of the store is `ControlPlaneUnavailable`; the log has the reason. */
 export async function ask<T>(store: object | undefined, query: () => Promise<T>): Promise<T> {
   if (!store)
     throw new ApiError("ControlPlaneNotConfigured", "The control plane is not configured.");

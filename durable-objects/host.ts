@@ -39,7 +39,7 @@ const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
 /** One host of either type: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** Heartbeats and alarms are taken one after the other: what is older must not be told last. */
+  /** Heartbeats and alarms are taken one after the other: an older one must not be told last. */
   readonly #lane = new Lane();
 
   constructor(ctx: DurableObjectState, env: Env) {
@@ -47,7 +47,7 @@ export class HostDO extends DurableObject<Env> {
     this.#sql.exec(SCHEMA);
   }
 
-  /** Takes a heartbeat: tells every session what it means for it, answers what the host shall end. */
+  /** Takes a heartbeat: tells sessions and sandboxes what it means for them. Answers what the host shall end. */
   heartbeat(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
     return this.#lane.run(() => this.#take(hostId, beat));
   }
@@ -102,7 +102,7 @@ export class HostDO extends DurableObject<Env> {
     if (host && !host.away && now >= silentAt(host)) {
       if (lateMs >= deafMs) this.#save(afterDeafness(host, now));
       else this.#save(afterSilence(host));
-      // What it reports when it is back is news, whatever it said before.
+      // All that it reports when it is back is to be told, whatever it said before.
       this.#sql.exec("UPDATE placed SET reported = NULL");
     }
     await this.#settle();
@@ -180,7 +180,7 @@ export class HostDO extends DurableObject<Env> {
       heldBy(beat).map((report) => this.#reconcile(from, report, known.get(report.id))),
     );
     const failed = answers.find((answer) => answer.status === "rejected");
-    // The host repeats what it said, an end with its reason above all, until it was heard.
+    // Fails the heartbeat: the host repeats it, and so the end of a session with its reason, until all was told.
     if (failed) throw failed.reason;
     return answers.flatMap((answer) => (answer.status === "fulfilled" && answer.value) || []);
   }

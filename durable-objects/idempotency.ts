@@ -16,7 +16,7 @@ export type IdempotencyVerdict =
   | { type: "reused" }
   | { type: "replay"; answer: RememberedAnswer };
 
-/** What is kept of a key. A run that nobody finished is void at `until`. */
+/** What is stored for a key. A run that nobody finished is void at `until`. */
 type StoredRun =
   | { type: "running"; fingerprint: string; runId: string; until: number }
   | { type: "remembered"; fingerprint: string; answer: RememberedAnswer };

@@ -49,7 +49,7 @@ async function conclude(
     await drain(request);
     await writable.close();
   } catch {
-    // The client has gone, or what it was answered broke off: then this does too.
+    // The client has gone, or the answer broke off: then the copy of the answer breaks off too.
   }
 }
 

@@ -6,7 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 /** What a change of a host obliges its object to, in this order; each is repeated until done. */
 export type HostDuty = "unregister" | "register" | "hostAway" | "hostBack";
 
-/** What is kept of a host between heartbeats. Times are ms since the epoch. */
+/** What is stored of a host between heartbeats. Times are ms since the epoch. */
 export interface StoredHost {
   hostId: string;
   beat: AnyHeartbeat;

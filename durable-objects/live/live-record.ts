@@ -84,7 +84,7 @@ export class LiveRecord<R extends Owing<D>, E extends { type: string }, D extend
     if (record) this.#store.tickOff(duty, record);
   }
 
-  /** Does a duty, or joins who is at it. Never throws: what fails is tried again by the alarm. */
+  /** Does a duty, or waits for the attempt that is under way. Never throws: the alarm tries again what has failed. */
   do(duty: D): Promise<void> {
     const record = this.load();
     if (!record) return Promise.resolve();

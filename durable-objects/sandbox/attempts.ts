@@ -49,7 +49,7 @@ export class VmAttempts {
     return Date.now() < this.#deadline && this.#seeker.isWanted();
   }
 
-  /** How long a host may say nothing before a free one is asked too. One machine with volumes may never be two. */
+  /** How long a host may say nothing before a free host is asked too. A machine with volumes must never be made twice. */
   get patienceMs(): number {
     const { body, acquireMs } = this.#seeker;
     return body.volumes?.length ? Infinity : Math.min(LIMITS.vmPatienceMs, acquireMs / 3);

@@ -26,7 +26,7 @@ export interface CreateSandboxOrder {
   acquireMs: number;
   idleMs: number;
   lifecycle: Lifecycle;
-  /** What it shall have mounted. Given to it, and told to its host, once it has its place in the cap. */
+  /** The volumes that it shall have. Attached, and told to its host, once it has its place in the cap. */
   volumes: WantedMount[];
   /** The create request, resolved, as its host gets it. */
   body: PlaceVm;

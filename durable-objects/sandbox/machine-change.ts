@@ -27,7 +27,7 @@ interface Saved extends Pick<Place, "bootId" | "seq"> {
   durable?: boolean | undefined;
 }
 
-/** Where a machine is and what it can go on from, once its host has saved it: that works under what the host runs on. */
+/** Where a machine is and what it can go on from, once its host has saved it: a record of the host's platform. */
 export async function factsOfSaved(
   env: Env,
   { place }: Placed,
@@ -41,14 +41,14 @@ export async function factsOfSaved(
   return { place: at, record: { id, isDurable, platform }, isDurable };
 }
 
-/** What a host says of a machine that it has just let go on. */
+/** What a host says of a machine that it has just resumed or reverted. */
 interface Resumed extends Pick<Place, "bootId" | "seq"> {
   cpu: number;
   memMb: number;
   diskGb: number;
 }
 
-/** Where a machine is and what it has, once it goes on: its record is not what it was saved as any more. */
+/** Where a machine is and what it has, once it runs again: the record it was saved as is spent. */
 export function factsOfResumed(at: Pick<Place, "hostId" | "url">, resumed: Resumed) {
   const { cpu, memMb, diskGb } = resumed;
   return { place: placeAt(at, resumed), cpu, memMb, diskGb, record: null, movingTo: null };

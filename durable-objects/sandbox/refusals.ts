@@ -4,7 +4,7 @@ import { holderAway, notRestorable } from "../fleet/restorable.ts";
 import type { NotChanged } from "../host-calls/vm-states.ts";
 import type { StoredSandbox } from "./record.ts";
 
-/** The refusal of a sandbox that is paused, and is to be resumed by whatever needs it: then ask again. */
+/** The refusal of a paused sandbox that resumes by itself: the caller resumes it, then asks again. */
 export interface ResumeFirst extends Refusal {
   resumeFirst: { org: string };
 }

@@ -36,12 +36,12 @@ export type CreateAnswer =
  * active is kept a moment later, as one of its duties.
  */
 export async function createSession(
-  session: LiveSession,
+  live: LiveSession,
   order: CreateSessionOrder,
 ): Promise<CreateAnswer | Refusal> {
-  session.record.begin(newSession(order));
-  const answer = (await reserve(session, order)) ?? (await place(session, order));
-  if (!("created" in answer)) session.record.apply({ type: "createFailed" });
+  live.record.begin(newSession(order));
+  const answer = (await reserve(live, order)) ?? (await place(live, order));
+  if (!("created" in answer)) live.record.apply({ type: "createFailed" });
   return answer;
 }
 
@@ -78,10 +78,10 @@ function reserve({ env }: LiveSession, order: CreateSessionOrder): Promise<Refus
 }
 
 async function place(
-  session: LiveSession,
+  live: LiveSession,
   order: CreateSessionOrder,
 ): Promise<CreateAnswer | Refusal> {
-  const { env, record } = session;
+  const { env, record } = live;
   const placement = await findSlot(env, {
     ...order,
     expiresAt: expiryOf(order),
@@ -91,7 +91,7 @@ async function place(
   });
   switch (placement.type) {
     case "placed":
-      return conclude(session, order, placement.place);
+      return conclude(live, order, placement.place);
     case "timeout": {
       const text = "No browser became available in time. Try again.";
       return refusal("AcquireTimeout", text, { hint: placement.hint });

@@ -1,6 +1,7 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { Place } from "../host-calls/place.ts";
 import type { LiveRecord } from "../live/live-record.ts";
+import type { Signal } from "../live/signal.ts";
 import type { SessionDuty } from "./duties.ts";
 import type { SessionEvent, SessionState } from "./transitions.ts";
 
@@ -23,4 +24,6 @@ export interface StoredSession {
 export interface LiveSession {
   env: Env;
   record: LiveRecord<StoredSession, SessionEvent, SessionDuty>;
+  /** Sent with each change of state. */
+  changes: Signal;
 }

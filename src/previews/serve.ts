@@ -25,7 +25,7 @@ const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/
 export async function servePreview(request: Request, env: Env): Promise<Response> {
   const startedAt = Date.now();
   const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
-  // Whatever its status: it is the guest's.
+  // No error, whatever the status: that is the guest's.
   const { status } = response;
   log.info("preview", { method: request.method, status, ms: Date.now() - startedAt });
   return response;
@@ -54,7 +54,7 @@ async function answer(request: Request, env: Env): Promise<Response> {
   return forward(request, env, { ...place, id, port: host.port }, cookie);
 }
 
-/** The claims of a shown token, when it is one for this host name. */
+/** The claims of a shown token, when the token is for this host name. */
 async function claimsFor(
   env: Env,
   { token }: Shown,

@@ -23,7 +23,7 @@ export const createSandbox: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-/** A machine that was made: its id, where it is reached, when its idle window ends, what it got. */
+/** A machine that was made: its id, its URLs, when its idle window ends, and what it got. */
 interface MadeSandbox {
   id: string;
   urls: Pick<SandboxCreated, "controlUrl" | "streamUrl" | "recordingUrl">;
@@ -47,7 +47,7 @@ export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise
   }
 }
 
-/** What is said of a machine that was made. */
+/** The parts of the answer about a machine that was made. */
 async function describe(
   c: AppContext,
   order: CreateSandboxOrder,

@@ -7,7 +7,7 @@ import { labelsOf } from "../labels.ts";
 import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
 
-/** Lists never refuse: what they do not understand in the query is ignored (document 2). Not activity. */
+/** Lists never refuse: values in the query that they do not understand are ignored (document 2). A list is no use. */
 export const listSandboxes: Handler = async (c) => {
   const org = c.env.ORGS.getByName(c.get("caller").orgId);
   const { sandboxes, nextCursor } = await reach(() => org.sandboxes(queryOf(c)));

@@ -15,10 +15,10 @@ export const resumeSandbox: Handler = async (c) => {
   return c.json(body);
 };
 
-/** What an org may have: what stands for or against a resume. */
+/** What an org may have: that decides whether its sandbox may be resumed. */
 export type Admitted = Omit<Caller, "keyId">;
 
-/** Resumes a sandbox because something needs it. One that somebody else has just resumed is as good. */
+/** Resumes a sandbox because something needs it. It is no error when it was resumed meanwhile. */
 export async function wake(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   try {
     await resumeAs(env, id, admitted);
@@ -27,7 +27,7 @@ export async function wake(env: Env, id: string, admitted: Admitted | null): Pro
   }
 }
 
-/** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
+/** Resumes a paused sandbox; throws why it cannot be. `admitted` is null when the control plane did not answer. */
 export async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   const sandbox = env.SANDBOXES.getByName(id);
   const kind = await reach(() => sandbox.kind());

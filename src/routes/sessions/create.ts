@@ -36,7 +36,7 @@ export const createSession: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-/** Undefined without a profile; a `url` of null for one that was never saved. */
+/** Undefined without a profile; a `url` of null for a profile that was never saved. */
 async function storageStateUrlOf(
   c: AppContext,
   profileId: string | null,

@@ -6,7 +6,7 @@ import type { AppContext, Handler } from "../../context.ts";
 import { ownedSandbox } from "../sandboxes/owned.ts";
 import { recordOf } from "./record.ts";
 
-/** Whose snapshot is wanted, and what it is to be called. Throws the 404 and the 400 that need no object. */
+/** Reads POST /sandboxes/:id/snapshots: the sandbox, the name and the labels. Throws the 404 and the 400 that need no object. */
 export async function readSnapshotWish(c: AppContext) {
   const sandbox = await ownedSandbox(c);
   const { name, metadata } = await parseObject(c, CreateSnapshot);
