@@ -1,10 +1,10 @@
 import { statfs } from "node:fs/promises";
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
 import type { Images } from "./images/images.ts";
-import { allowanceText } from "./network/egress.ts";
 import type { Capacity } from "./machines/capacity.ts";
 import type { Vms } from "./machines/vms.ts";
 

@@ -1,3 +1,4 @@
+import { awaitGateway } from "@svc/host-kit/await-gateway.ts";
 import { endWith } from "@svc/host-kit/lifetime.ts";
 import { createLog, messageOf } from "@svc/host-kit/log.ts";
 import { readConfig } from "./config.ts";
@@ -14,11 +15,17 @@ process.on("unhandledRejection", (error) => {
   log.error({ reason: messageOf(error) }, "a rejection was not handled");
 });
 
+await awaitGateway(config.gatewayUrl);
 const service = await VmService.start(config, log);
 endWith(async (why) => {
   log.info({ why }, "the host stops");
   await service.stop();
 }, config.stopMs);
 // The supervisor may have gone meanwhile: then this process is on its way out.
-if (process.connected) process.send?.({ type: "ready", url: service.url, table: service.table });
+const tell = (type: string): void => {
+  if (process.connected) process.send?.({ type, url: service.url, table: service.table });
+};
+tell("ready");
 log.info({ url: service.url }, "the host is up");
+await service.settled();
+tell("serving");

@@ -30,6 +30,8 @@ import type { Vms } from "./machines/vms.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const DISK_CHECK_MS = 5_000;
+/** A golden machine that takes longer than this to make does not keep `npm start` waiting. */
+const SETTLE_MS = 120_000;
 /** What of the time to stop is left for all that comes after the pauses. */
 const AFTER_PAUSES_MS = 1_500;
 
@@ -72,6 +74,8 @@ export class VmService {
   readonly #news: DurableNews;
   #freeDiskGb = 0;
   #diskCheck: NodeJS.Timeout | undefined;
+  /** Resolves once the gateway knows what is served here. */
+  readonly #told = Promise.withResolvers<void>();
 
   private constructor(config: VmHostConfig, log: Log, foundation: Foundation) {
     this.#config = config;
@@ -131,19 +135,28 @@ export class VmService {
     service.#diskCheck = setInterval(() => void service.#checkDisk(), DISK_CHECK_MS);
     service.#heartbeats.start();
     if (qemu !== null) await service.#keeper.start();
+    service.#heartbeats.hurry();
     return service;
+  }
+
+  /** Waits until the gateway has heard of a warm machine, or that there will be none for now; not for ever. */
+  async settled(): Promise<void> {
+    const timer = setTimeout(this.#told.resolve, SETTLE_MS);
+    await this.#told.promise;
+    clearTimeout(timer);
   }
 
   /** What the banner says of this host. */
   get table(): TableLine[] {
     const { ground } = this.#foundation;
+    const { warm } = this.#config;
+    const isOn = this.#driver !== null;
+    const none =
+      warm > 0 && !this.#shelf?.idle ? " None is warm yet: the first create boots one." : "";
+    const kept = `QEMU ${ground.qemu}, ${warm} warm, SVC_WARM_VM=n keeps more ready.${none}`;
+    const note = isOn ? kept : (this.#images.hint ?? this.#keeper.hint);
     const weak = weaknessesOf(ground).join(" ");
-    const isReady = this.#keeper.ground !== null;
-    const state = isReady
-      ? `QEMU ${ground.qemu}, ${this.#config.warm} warm, SVC_WARM_VM=n keeps more ready`
-      : this.#keeper.hint;
-    const note = [ground.qemu === null ? NO_QEMU : state, weak].filter(Boolean).join(" ");
-    return [{ what: "sandboxes", on: isReady, note }];
+    return [{ what: "sandboxes", on: isOn, note: [note, weak].filter(Boolean).join(" ") }];
   }
 
   /** Pauses every machine that has an owner, ends the others, and leaves nothing but the records. */
@@ -241,10 +254,20 @@ export class VmService {
   }
 
   #answered(reply: HeartbeatReply, beat: VmHeartbeat): void {
+    if (isSettled(beat, this.#config.warm)) this.#told.resolve();
     this.vms.forget(beat.vms);
     this.#news.heard(beat.durableSnapshots ?? []);
     for (const id of reply.end) void this.vms.end(id);
   }
+}
+
+/** Whether a beat says all that a start waits for: a warm machine, or why there is none. */
+function isSettled({ hint, images, accel, warm }: VmHeartbeat, wanted: number): boolean {
+  if (hint !== undefined && hint !== TRYING) return true;
+  const isReady = images.some(({ state }) => state === "ready");
+  // Of an image that is missing nothing is known until it was looked for.
+  if (!isReady) return images.some((image) => image.state === "building" || image.hint);
+  return accel !== undefined && hint === undefined && warm >= Math.min(1, wanted);
 }
 
 const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;

@@ -1,3 +1,4 @@
+// Guards the documents that are made from the contract: each operation stands in openapi.json and in the API page, once.
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { expect, test } from "vitest";
 import { apiDocument } from "../../scripts/docs/api.ts";

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { PlaceVm, VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capability, MachineSpec } from "../driver.ts";
@@ -11,9 +12,6 @@ import { Vm } from "./vm.ts";
 import { PathTaken } from "../volumes/path.ts";
 import { VolumeBusy } from "../volumes/copies.ts";
 import type { Volumes } from "../volumes/volumes.ts";
-
-const GONE = 4404;
-const PAUSED = 4409;
 
 /** How a placement ended. */
 export type Placed = { placed: VmPlaced } | { status: 409 | 503 | 507; refused: VmRefused };
@@ -156,7 +154,7 @@ export class Vms {
 
   async #endNow(vm: Vm): Promise<void> {
     if (!vm.isOver) await this.#options.volumes.unmount(vm);
-    await vm.end(GONE, "the sandbox was released");
+    await vm.end(CLOSE_CODES.gone, "the sandbox was released");
     await this.#options.volumes.release(vm.id);
   }
 
@@ -192,7 +190,7 @@ export class Vms {
   async close(): Promise<void> {
     this.isDraining = true;
     await Promise.all(this.#placing.values());
-    for (const vm of this.#vms.values()) await vm.end(GONE, "the host stops");
+    for (const vm of this.#vms.values()) await vm.end(CLOSE_CODES.gone, "the host stops");
     this.#vms.clear();
   }
 
@@ -258,7 +256,9 @@ export class Vms {
     log.warn({ machine: vm.machine.name, words }, "a machine died");
     vm.isOver = true;
     const isSaved = this.#asleep?.checkpointOf(vm.id).recordId !== undefined;
-    const [state, code] = isSaved ? (["paused", PAUSED] as const) : (["gone", GONE] as const);
+    const [state, code] = isSaved
+      ? (["paused", CLOSE_CODES.paused] as const)
+      : (["gone", CLOSE_CODES.gone] as const);
     vm.endSockets(state, code, "the machine died");
     const isPaused = await this.#asleep?.fell(vm.id).catch(() => false);
     // Ended meanwhile, or resumed.

@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { RecordKeeper } from "../snapshots/keeper.ts";
@@ -11,7 +12,6 @@ import type { Home, Tenant } from "./home.ts";
 import type { SharedPool } from "./machines.ts";
 import { ShareMachine } from "./share-machine.ts";
 
-const PAUSED = 4409;
 const isCheckpoint = true as const;
 
 export interface RestsParts {
@@ -194,7 +194,7 @@ export class SharedRests {
     const { vm, rest } = tenant;
     if (!vm || !rest) return;
     this.#parts.vms.release(vm);
-    vm.endSockets("paused", PAUSED, "the sandbox was paused");
+    vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
     if (vm.machine instanceof ShareMachine) vm.machine.leave();
     tenant.vm = null;
   }

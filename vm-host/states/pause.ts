@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { Vm } from "../machines/vm.ts";
 import type { Vms } from "../machines/vms.ts";
@@ -5,8 +6,6 @@ import type { Volumes } from "../volumes/volumes.ts";
 import type { RecordKeeper } from "../snapshots/keeper.ts";
 import { failed } from "./state-error.ts";
 import type { Kept, Store } from "../snapshots/store.ts";
-
-const PAUSED = 4409;
 
 export interface PauseParts {
   keeper: RecordKeeper;
@@ -26,7 +25,7 @@ export async function pauseMachine(parts: PauseParts, vm: Vm): Promise<Kept> {
   try {
     const { kept } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
     vms.release(vm);
-    vm.endSockets("paused", PAUSED, "the sandbox was paused");
+    vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
     await vm.machine.quit();
     await volumes.rested(vm.id);
     const tookMs = Math.round(performance.now() - startedAt);

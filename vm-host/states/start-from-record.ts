@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capacity } from "../machines/capacity.ts";
 import { Vm } from "../machines/vm.ts";
@@ -8,8 +9,6 @@ import type { RecordKeeper } from "../snapshots/keeper.ts";
 import type { SnapshotRecord } from "../snapshots/record.ts";
 import { StateError, failed } from "./state-error.ts";
 import type { Kept, Store } from "../snapshots/store.ts";
-
-const REVERTED = 4410;
 
 export interface ReviveParts {
   keeper: RecordKeeper;
@@ -97,7 +96,7 @@ async function settleIn(
 }
 
 async function endReplaced(volumes: Volumes, before: Vm): Promise<void> {
-  before.endSockets("running", REVERTED, "the sandbox was reverted");
+  before.endSockets("running", CLOSE_CODES.reverted, "the sandbox was reverted");
   await volumes.unmount(before);
   await before.machine.destroy();
   before.isOver = true;

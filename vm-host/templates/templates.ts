@@ -5,7 +5,7 @@ import * as z from "zod";
 import type { LifeStart, Machine, MachineSpec, Template, VmDriver } from "../driver.ts";
 import { Holds } from "./holds.ts";
 import { Boots } from "./boots.ts";
-import { takeBuildLock } from "../images/lock.ts";
+import { waitForLock } from "@svc/host-kit/lock.ts";
 import { hashOf } from "../images/recipe.ts";
 import { FILES } from "../qemu/command.ts";
 import { NOTE, digest, fingerprint, isAbandoned, sizeOf } from "./folders.ts";
@@ -143,7 +143,7 @@ export class Templates {
 
   /** Only one host of this folder does this for a key at a time. */
   lock(key: string): Promise<Disposable> {
-    return takeBuildLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
+    return waitForLock(join(this.#options.folder, `${key}.lock`), LOCK_POLL_MS);
   }
 
   #keyOf({ image, layer, cpu, memMb }: MachineSpec): string {

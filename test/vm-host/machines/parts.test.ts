@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readlinkSync, rmSync, statSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readAllowance } from "../../../vm-host/config.ts";
+import { readAllowance } from "../../../host-kit/egress/allowance.ts";
 import { archiveOf } from "../../../vm-host/images/cpio.ts";
 import { hashOf } from "../../../vm-host/images/recipe.ts";
 import { rulesOf } from "../../../vm-host/network/rules.ts";
