@@ -12,7 +12,7 @@ import { Objects } from "../rig/objects.ts";
 import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
-const HOOK = fileURLToPath(new URL("kill-at.ts", import.meta.url));
+const HOOK = fileURLToPath(new URL("../rig/kill-at.ts", import.meta.url));
 const OURS = ["owner.json", "layers", "packing", "leftovers"];
 const SOON = { timeout: 120_000 };
 const SAY = "cat /dev/shm/f /root/f";
