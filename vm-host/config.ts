@@ -39,6 +39,7 @@ const Environment = z.object({
   SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
   SVC_VM_SAVE: z.preprocess(unset, z.enum(["delta", "stream"]).optional()),
   SVC_VOLUME_SYNC_MS: z.preprocess(unset, count.min(100).default(60_000)),
+  SVC_SHIP_DELAY_MS: z.preprocess(unset, count.default(2_000)),
   SVC_STOP_MS: z.preprocess(unset, count.min(2_000).default(STOP_MS)),
   SVC_VM_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
   SVC_VM_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
@@ -91,6 +92,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     egressAllow: env.SVC_EGRESS_ALLOW,
     saveMode: env.SVC_VM_SAVE ?? null,
     volumeSyncMs: env.SVC_VOLUME_SYNC_MS,
+    /** How old a record is when it is stored: a machine that is resumed at once is not worth the work. */
+    shipDelayMs: env.SVC_SHIP_DELAY_MS,
     /** Its machines are paused meanwhile, as many as that allows. */
     stopMs: env.SVC_STOP_MS,
     listen: env.SVC_VM_LISTEN,

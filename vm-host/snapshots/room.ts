@@ -47,7 +47,8 @@ export function openRecordRoom(parts: RecordRoomParts): RecordRoom {
   };
   const fetcher = new Fetcher({ store, keeper, driver, templates, objects, checkRoom });
   const tidy = (id: string): Promise<void> => states.tidy(id);
-  const shipper = new Shipper({ store, keeper, objects, volumes, log, tidy, onDurable });
+  const delayMs = config.shipDelayMs;
+  const shipper = new Shipper({ store, keeper, objects, volumes, delayMs, log, tidy, onDurable });
   states.open({ keeper, fetcher });
   store.onChange = () => shipper.wake();
   volumes.onStored = () => shipper.wake();

@@ -29,8 +29,6 @@ import type { SnapshotRecord } from "./record.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { Kept, Store } from "./store.ts";
 
-/** A machine that is resumed at once is not worth the work. */
-const SETTLE_MS = 2_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
 const PASSING = ["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"];
@@ -40,6 +38,8 @@ export interface ShipperParts {
   keeper: RecordKeeper;
   objects: ObjectStore;
   volumes: Pick<Volumes, "areStored">;
+  /** How old a record is when it is stored. */
+  delayMs: number;
   log: Log;
   /** Makes few layers of many, in its turn among the acts on that machine. */
   tidy: (id: string) => Promise<void>;
@@ -100,14 +100,14 @@ export class Shipper {
 
   /** Does all that there is to do now. Throws when the store is away. */
   async #pass(): Promise<void> {
-    const { store, tidy } = this.#parts;
+    const { store, tidy, delayMs } = this.#parts;
     for (const leftover of await store.leftovers.all()) await this.#clear(leftover);
     for (const record of store.all("paused", "checkpoint", "snapshot")) {
       const isTidy = record.kind !== "paused" || this.#tidied.has(record.recordId);
       if ((record.durable || record.org === null) && isTidy) continue;
       if (this.#givenUp.has(record.recordId)) continue;
-      const restMs = record.createdAt + SETTLE_MS - Date.now();
-      if (restMs > 0) await this.#wait(Math.min(SETTLE_MS, restMs));
+      const restMs = record.createdAt + delayMs - Date.now();
+      if (restMs > 0) await this.#wait(Math.min(delayMs, restMs));
       if (this.#closing.signal.aborted) return;
       if (!isTidy) await tidy(record.id);
       this.#tidied.add(record.recordId);
