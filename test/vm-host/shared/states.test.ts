@@ -23,8 +23,10 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     stateDir = await mkdtemp(join(tmpdir(), "vmrig-"));
     rig = await Rig.start({ stateDir });
     await rig.able();
-    await rig.place("left", { ...SHARE, envs: { COLOUR: "blue" } });
-    await rig.place("right", SHARE);
+    await Promise.all([
+      rig.place("left", { ...SHARE, envs: { COLOUR: "blue" } }),
+      rig.place("right", SHARE),
+    ]);
     for (const id of ["left", "right"]) await rig.sh(id, `echo ${id} > /root/f; ${COUNT}`);
   }, MACHINE_MS);
   afterAll(() => rig?.stop());

@@ -10,6 +10,8 @@ import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
 const ORG = "snapshot/org_test";
+/** What is saved is stored at once. */
+const SOON = { SVC_SHIP_DELAY_MS: "0" };
 
 const resumeFrom = async (rig: Rig, id: string, recordId = "") =>
   VmResumed.parse(await bodyOf(await post(rig, id, "resume", { recordId }), 200));
@@ -25,10 +27,14 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
   const cache = otherCache();
   // One gateway has one store.
   const objects = new Objects();
+  const start = (stateDir?: string): Promise<Rig> =>
+    Rig.start({ objects, env: SOON, ...(stateDir !== undefined && { stateDir }) });
 
   beforeAll(async () => {
-    one = await Rig.start({ objects });
-    other = await Rig.start({ objects, env: { SVC_CACHE_DIR: cache } });
+    [one, other] = await Promise.all([
+      start(),
+      Rig.start({ objects, env: { ...SOON, SVC_CACHE_DIR: cache } }),
+    ]);
     await Promise.all([one.able(), other.able()]);
     await one.template();
   }, MACHINE_MS);
@@ -63,7 +69,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     // It runs: what it went on from is no longer needed, anywhere.
     await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
     // The host that is back still has the record, which is nobody's now.
-    const back = await Rig.start({ objects, stateDir: one.stateDir });
+    const back = await start(one.stateDir);
     await one.gateway.stop();
     one = back;
     await one.able();
@@ -174,7 +180,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     const there = await other.gateway.report("check", (vm) => vm.recordId === ids[2]);
     expect(there).toMatchObject({ state: "running", durable: true });
     await other.delete("check");
-    const back = await Rig.start({ objects, stateDir: one.stateDir });
+    const back = await start(one.stateDir);
     await one.gateway.stop();
     one = back;
     await one.able();
@@ -189,7 +195,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     await bodyOf(await post(one, "check", "revert", { snapshotId: "snap_check" }), 200);
     await one.end("SIGKILL");
     await one.gateway.stop();
-    one = await Rig.start({ objects, stateDir: one.stateDir });
+    one = await start(one.stateDir);
     await one.able();
     await resume(one, "check");
     expect(await one.sh("check", "cat /dev/shm/f")).toBe("old");
