@@ -3,7 +3,7 @@ import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-prot
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { otherCache } from "../../support/process/vm-cache.ts";
-import { bodyOf, fork, pause, post, resume, runs, snapshot } from "../rig/acts.ts";
+import { COUNT, bodyOf, fork, pause, post, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Objects } from "../rig/objects.ts";
 import { Rig } from "../rig/rig.ts";
@@ -49,8 +49,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
 
   test("another host goes on from a paused machine, with its memory, disk and handles", async () => {
     await one.place("move", { envs: { COLOUR: "blue" } });
-    const counter = "n=0; while :; do n=$((n+1)); echo $n > /run/n; sleep 0.05; done";
-    await one.sh("move", `setsid sh -c '${counter}' >/dev/null 2>&1 & echo ram > /dev/shm/f`);
+    await one.sh("move", `${COUNT} echo ram > /dev/shm/f`);
     // Not written out: it is in the page cache alone.
     await one.sh("move", "echo disk > /root/f; head -c 30000000 /dev/urandom > /dev/shm/big");
     const said = "cat /dev/shm/f /root/f; echo $COLOUR; hostname; sha256sum < /dev/shm/big";
