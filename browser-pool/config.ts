@@ -1,9 +1,8 @@
 import { totalmem } from "node:os";
-import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { STOP_MS } from "@svc/host-kit/lifetime.ts";
+import { count, hostSettings } from "@svc/host-kit/host-settings.ts";
+import { optionalSetting, readSettings, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
-import { readAllowance } from "./egress/allowance.ts";
 
 const MIB = 1024 * 1024;
 const SLOT_SHARE_BYTES = 300 * MIB;
@@ -12,53 +11,45 @@ const MOST_SLOTS = 64;
 const PROFILE_FETCH_MS = 2_000;
 const PROFILE_LOAD_MS = 7_000;
 
-// An empty variable is an unset one.
-const unset = (value: unknown): unknown => (value === "" ? undefined : value);
-const count = z.coerce.number().int().min(0).max(1000);
-const listen = z
-  .string()
-  .regex(/^(.+):(\d+)$/)
-  .transform((text) => {
-    const cut = text.lastIndexOf(":");
-    return { host: text.slice(0, cut).replace(/^\[|\]$/g, ""), port: Number(text.slice(cut + 1)) };
-  });
+const slots = count.max(1000);
 
-const Environment = z.object({
-  SVC_GATEWAY_URL: z.url({ protocol: /^https?$/ }),
-  SVC_HOST_TOKEN: z.string().min(1),
-  SVC_STATE_DIR: z.preprocess(unset, z.string().default(".svc")),
-  SVC_HOST_ID: z.preprocess(unset, HostId.default("pool-local")),
-  SVC_WARM_FAST: z.preprocess(unset, count.default(2)),
-  SVC_MAX_FAST: z.preprocess(unset, count.min(1).default(slotsInMemory(totalmem()))),
-  SVC_CHROMIUM: z.preprocess(unset, z.string().optional()),
-  SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
-  SVC_STOP_MS: z.preprocess(unset, z.coerce.number().int().min(2_000).default(STOP_MS)),
-  SVC_POOL_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
-  SVC_POOL_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
-  SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
-});
+/** The environment variables of a browser pool. */
+export const POOL_SETTINGS = {
+  ...hostSettings({ id: "pool-local", listen: "SVC_POOL_LISTEN", url: "SVC_POOL_URL" }),
+  warm: setting({
+    name: "SVC_WARM_FAST",
+    default: "2",
+    unit: "browsers",
+    meaning: "How many warm browsers the pool keeps, at most SVC_MAX_FAST.",
+    schema: slots,
+  }),
+  maxSlots: setting({
+    name: "SVC_MAX_FAST",
+    default: String(slotsInMemory(totalmem())),
+    defaultMeaning: "as many as fit into 80 % of the memory at 300 MiB each, 2 to 64",
+    unit: "browsers",
+    meaning: "How many browsers the pool runs at most.",
+    schema: slots.min(1),
+  }),
+  chromium: optionalSetting({
+    name: "SVC_CHROMIUM",
+    defaultMeaning: "found in PATH",
+    meaning: "The path of the Chromium program.",
+    schema: z.string(),
+  }),
+};
 
 /** How many browsers fit: eight tenths of the memory, at 300 MiB each. */
 function slotsInMemory(bytes: number): number {
   return Math.min(MOST_SLOTS, Math.max(2, Math.floor((bytes * 0.8) / SLOT_SHARE_BYTES)));
 }
 
-/** What a pool process is told at its start. */
+/** The configuration of a pool process, from its environment. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  const env = Environment.parse(environment);
+  const settings = readSettings(POOL_SETTINGS, environment);
   return {
-    gatewayUrl: env.SVC_GATEWAY_URL,
-    hostToken: env.SVC_HOST_TOKEN,
-    stateDir: env.SVC_STATE_DIR,
-    hostId: env.SVC_HOST_ID,
-    warm: Math.min(env.SVC_WARM_FAST, env.SVC_MAX_FAST),
-    maxSlots: env.SVC_MAX_FAST,
-    chromium: env.SVC_CHROMIUM ?? null,
-    egressAllow: env.SVC_EGRESS_ALLOW,
-    stopMs: env.SVC_STOP_MS,
-    listen: env.SVC_POOL_LISTEN,
-    publicUrl: env.SVC_POOL_URL ?? null,
-    logLevel: env.SVC_LOG_LEVEL,
+    ...settings,
+    warm: Math.min(settings.warm, settings.maxSlots),
     orphanGraceMs: LIMITS.orphanGraceMs as number,
     profileMs: { fetch: PROFILE_FETCH_MS, load: PROFILE_LOAD_MS },
   };

@@ -1,6 +1,6 @@
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
-import { allowanceText } from "./egress/allowance.ts";
 import type { Machine } from "./machine.ts";
 import type { Pool } from "./pool.ts";
 import type { Shelf } from "./shelf.ts";

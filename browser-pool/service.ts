@@ -20,6 +20,10 @@ const GATEWAY_CHECK_MS = 1_000;
 /** Told at once, what a create changes here would take the machine from the client that it was for. */
 const QUIET_MS = 300;
 
+/** A launch that takes longer than this does not keep `npm start` waiting. */
+const SETTLE_MS = 60_000;
+const NO_BROWSER = `No browser has started within ${SETTLE_MS / 1000} s: the log tells why.`;
+
 const STEALTH_HINT = "This version serves no stealth browsers: create the session without stealth.";
 
 /** A line of the banner of `npm start`. */
@@ -54,6 +58,10 @@ export class PoolService {
   #heardAt = performance.now();
   #launches = 0;
   #gatewayCheck: NodeJS.Timeout | undefined;
+  /** Resolves once the gateway knows what is served here. */
+  readonly #told = Promise.withResolvers<void>();
+  #isTold = false;
+  #isLate = false;
 
   private constructor(config: PoolConfig, log: Log, grounds: Grounds) {
     this.#config = config;
@@ -62,7 +70,7 @@ export class PoolService {
     this.#run = grounds.run;
     this.#machine = grounds.machine;
     this.#playwrights = grounds.playwrights;
-    const onChange = (): void => this.#heartbeats.touch();
+    const onChange = (): void => this.#changed();
     this.shelf = new Shelf({
       warm: config.warm,
       maxSlots: config.maxSlots,
@@ -115,9 +123,20 @@ export class PoolService {
     return service;
   }
 
+  /** Waits until the gateway has heard of a warm browser, or of what is wrong; not for ever. */
+  async settled(): Promise<void> {
+    const timer = setTimeout(() => {
+      this.#isLate = true;
+      this.#told.resolve();
+    }, SETTLE_MS);
+    await this.#told.promise;
+    clearTimeout(timer);
+  }
+
   /** What the banner says of this pool. */
   get table(): TableLine[] {
-    const { hint, isolation, memoryCap } = this.#machine;
+    const { isolation, memoryCap } = this.#machine;
+    const hint = this.#hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const note = `${this.#config.warm} warm, at most ${this.#config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
@@ -170,7 +189,18 @@ export class PoolService {
     return snapshotOf({ pool, shelf, url, ...own, stealthHint: STEALTH_HINT });
   }
 
+  #changed(): void {
+    if (this.#isTold) this.#heartbeats.touch();
+    // Creates wait for the first browser.
+    else this.#heartbeats.hurry();
+  }
+
   #answered(reply: HeartbeatReply, beat: PoolHeartbeat): void {
+    const { fast } = beat.kinds;
+    if (fast?.idle || fast?.hint || this.#config.warm === 0) {
+      this.#isTold = true;
+      this.#told.resolve();
+    }
     this.pool.forget(beat.slots);
     for (const id of reply.end) this.pool.end(id);
   }

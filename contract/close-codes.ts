@@ -1,12 +1,10 @@
-/** WebSocket close codes of both gateways (decisions). The reason text is always set. */
+/** WebSocket close codes of the gateway and the hosts; the specification leaves them open. The reason text is always set. */
 export const CLOSE_CODES = {
   normal: 1000,
-  /** An observer sent something on a read-only stream. */
   observerWrote: 1008,
-  /** The service restarts: reconnect. A client treats 1006 the same. */
   restart: 1012,
+  tooMany: 1013,
   tokenExpired: 4401,
-  /** The session or VM behind the socket is gone. */
   gone: 4404,
   deadline: 4408,
   paused: 4409,
@@ -14,4 +12,16 @@ export const CLOSE_CODES = {
   messageTooLarge: 4413,
 } as const;
 
-export type CloseCode = (typeof CLOSE_CODES)[keyof typeof CLOSE_CODES];
+/** What each code tells a client. */
+export const CLOSE_MEANINGS = {
+  normal: "The client or the session ended the connection.",
+  observerWrote: "An observer sent something on a read-only stream.",
+  restart: "The service restarts: reconnect. A client treats 1006 the same.",
+  tooMany: "Too many sockets of this kind are open: close one, then try again.",
+  tokenExpired: "The token of the socket's URL has expired: ask for a new URL.",
+  gone: "The session or sandbox behind the socket is gone.",
+  deadline: "The session reached its deadline.",
+  paused: "The sandbox was paused: resume it, then reconnect.",
+  reverted: "The sandbox went back to a snapshot: reconnect.",
+  messageTooLarge: "A message is longer than allowed.",
+} as const satisfies Record<keyof typeof CLOSE_CODES, string>;

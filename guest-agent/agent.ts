@@ -1,6 +1,7 @@
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity } from "@svc/contract/control-channel/identity.ts";
-import { Link, type Transport } from "@svc/contract/control-channel/link.ts";
+import { Link } from "@svc/contract/control-channel/link.ts";
+import type { Transport } from "@svc/contract/control-channel/wire.ts";
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";

@@ -38,5 +38,3 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         : z.array(z.string()).parse(JSON.parse(env.SVC_AGENT_HELPER)),
   };
 }
-
-export type AgentConfig = ReturnType<typeof readConfig>;

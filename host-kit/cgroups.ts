@@ -1,6 +1,7 @@
 import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { killQuietly } from "./processes.ts";
 
 const ROOT = "/sys/fs/cgroup";
 /** Exists where the machine has version 2. */
@@ -9,20 +10,20 @@ const MIB = 1024 * 1024;
 const REMOVE_TRIES = 50;
 const REMOVE_PAUSE_MS = 20;
 
-// Joins the cgroups while still root; what it becomes then is the command's affair.
+// Joins the cgroups while still root. The command itself may change its user afterwards.
 const JOIN = `while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 97; shift; done
 shift; exec "$@"`;
 
-/** What the processes of one group may have together. */
+/** The caps of all processes of one group together. */
 export interface Caps {
   memoryBytes: number;
   /** Threads count too. */
   tasks: number;
 }
 
-/** Memory and task caps of what a host runs, in cgroups of one run of it. Version 2, or 1 where that is not there. */
+/** Memory and task caps of a host's programs, in cgroups of one run of the host. Version 2, else version 1. */
 export class Cgroups {
-  /** The run's folder in each hierarchy; these, and what is in them, are removed at the end. */
+  /** The run's folder in each hierarchy; these folders, and the groups in them, are removed at the end. */
   readonly folders: string[];
   readonly #version: 1 | 2;
 
@@ -58,7 +59,7 @@ export class Cgroups {
   }
 }
 
-/** The command that joins cgroups, which needs root, before it becomes this one. */
+/** A command that joins cgroups, which needs root, and then becomes `command`. */
 export function inCgroups(folders: string[], command: string[]): string[] {
   if (folders.length === 0) return command;
   return ["/bin/sh", "-c", JOIN, "sh", ...folders, "--", ...command];
@@ -72,7 +73,7 @@ export async function groupsOf(run: string): Promise<string[]> {
   return parents.map((parent) => join(parent, run));
 }
 
-/** Removes a run's cgroups with the groups in them, and ends what is still in them. */
+/** Removes a run's cgroups with the groups in them, and ends the processes that are still in them. */
 export async function clearGroups(folders: string[]): Promise<void> {
   for (const folder of folders) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
@@ -84,15 +85,7 @@ export async function clearGroups(folders: string[]): Promise<void> {
 
 async function endProcesses(folder: string): Promise<void> {
   const pids = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
-  for (const pid of pids.split("\n").filter(Boolean)) kill(Number(pid));
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It is gone already.
-  }
+  for (const pid of pids.split("\n").filter(Boolean)) killQuietly(Number(pid));
 }
 
 /** Removes cgroups once their processes are reaped; gives up quietly, the janitor comes again. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { isInstalled } from "./installed.mjs";
-import { takeLock } from "./lock.ts";
+import { takeLock } from "../host-kit/lock.ts";
 
 // Two commands started at once on a fresh clone install once: the second waits and finds it done.
 const INSTALL_MS = 15 * 60_000;

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
-import { takeLock } from "./lock.ts";
+import { takeLock } from "../host-kit/lock.ts";
 
 /** By Debian package: the programs of which one is enough. */
 type Packages = Record<string, string[]>;

@@ -1,11 +1,8 @@
-// Bindings that need not be set; the required ones are generated from wrangler.toml.
-interface __BaseEnv_Env {
-  /** Bearer of the operator API; without it every /admin route is 501. */
-  SVC_ADMIN_TOKEN?: string;
-  /** How long POST /sessions waits for a slot, in ms. */
-  SVC_ACQUIRE_TIMEOUT_MS?: string;
-  /** How replays are served: `gzip`, as they are stored, or `identity`, unpacked on the way. */
-  SVC_REPLAY_ENCODING?: string;
-  /** Domain of previews; all names under it are theirs alone. Without it they are 501. */
-  SVC_PREVIEW_DOMAIN?: string;
+import type { WORKER_SETTINGS } from "./settings.ts";
+
+type Name = (typeof WORKER_SETTINGS)[number]["name"];
+
+declare global {
+  // Which of the variables must be set is generated from wrangler.toml.
+  interface __BaseEnv_Env extends Partial<Record<Name, string>> {}
 }

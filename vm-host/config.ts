@@ -1,8 +1,8 @@
 import { availableParallelism, homedir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
-import { STOP_MS } from "@svc/host-kit/lifetime.ts";
+import { count, hostSettings } from "@svc/host-kit/host-settings.ts";
+import { optionalSetting, readSettings, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
 
 const MIB = 1024 * 1024;
@@ -10,92 +10,101 @@ const MOST_VMS = 64;
 /** How many virtual processors share a real one. */
 const CPU_SHARE = 16;
 
-// An empty variable is an unset one.
-const unset = (value: unknown): unknown => (value === "" ? undefined : value);
-const count = z.coerce.number().int().min(0);
-const listen = z
-  .string()
-  .regex(/^(.+):(\d+)$/)
-  .transform((text) => {
-    const cut = text.lastIndexOf(":");
-    return { host: text.slice(0, cut).replace(/^\[|\]$/g, ""), port: Number(text.slice(cut + 1)) };
-  });
+/** The environment variables of a VM host. */
+export const VM_HOST_SETTINGS = {
+  ...hostSettings({ id: "vm-local", listen: "SVC_VM_LISTEN", url: "SVC_VM_URL" }),
+  cacheDir: optionalSetting({
+    name: "SVC_CACHE_DIR",
+    defaultMeaning: "`/var/cache/svc` for root, else `svc` in $XDG_CACHE_HOME or `~/.cache`",
+    meaning: "The folder of images, golden machines, disks and records of machines.",
+    schema: z.string(),
+  }),
+  warm: setting({
+    name: "SVC_WARM_VM",
+    default: "1",
+    unit: "machines",
+    meaning: "How many warm machines the host keeps, at most 64.",
+    schema: count.max(MOST_VMS),
+  }),
+  maxVms: setting({
+    name: "SVC_MAX_VM",
+    default: String(MOST_VMS),
+    unit: "machines",
+    meaning: "How many machines the host runs at most.",
+    schema: count.min(1),
+  }),
+  memoryMb: setting({
+    name: "SVC_VM_MEMORY_MB",
+    default: String(Math.floor(totalmem() / MIB)),
+    defaultMeaning: "all memory",
+    unit: "MiB",
+    meaning: "How much memory all machines may have together.",
+    schema: count,
+  }),
+  templateDiskMb: setting({
+    name: "SVC_TEMPLATE_DISK_MB",
+    default: String(6 * 1024),
+    unit: "MiB",
+    meaning: "How much disk golden machines may take.",
+    schema: count,
+  }),
+  layerDiskMb: setting({
+    name: "SVC_LAYER_DISK_MB",
+    default: String(4 * 1024),
+    unit: "MiB",
+    meaning: "How much disk kept steps of template builds may take.",
+    schema: count,
+  }),
+  agentDir: setting({
+    name: "SVC_AGENT_DIR",
+    default: fileURLToPath(new URL("../dist/guest-agent", import.meta.url)),
+    defaultMeaning: "`dist/guest-agent`",
+    meaning: "The folder of the bundled guest agent. `npm start` fills it.",
+    schema: z.string(),
+  }),
+  mayBuild: setting({
+    name: "SVC_BUILD_IMAGES",
+    default: "1",
+    meaning:
+      "`0`: never build the image of machines. `1`: build a missing image in the background, which takes minutes and needs root.",
+    schema: z.enum(["0", "1"]).transform((text) => text === "1"),
+  }),
+  saveMode: optionalSetting({
+    name: "SVC_VM_SAVE",
+    defaultMeaning: "`delta` where the host can, else `stream`",
+    meaning: "How the memory of a pausing machine is saved.",
+    schema: z.enum(["delta", "stream"]),
+  }),
+  volumeSyncMs: setting({
+    name: "SVC_VOLUME_SYNC_MS",
+    default: "60000",
+    unit: "ms",
+    meaning: "How often a mounted volume is stored. At least 100.",
+    schema: count.min(100),
+  }),
+};
 
-const Environment = z.object({
-  SVC_GATEWAY_URL: z.url({ protocol: /^https?$/ }),
-  SVC_HOST_TOKEN: z.string().min(1),
-  SVC_STATE_DIR: z.preprocess(unset, z.string().default(".svc")),
-  SVC_HOST_ID: z.preprocess(unset, HostId.default("vm-local")),
-  SVC_WARM_VM: z.preprocess(unset, count.max(MOST_VMS).default(1)),
-  SVC_MAX_VM: z.preprocess(unset, count.min(1).default(MOST_VMS)),
-  SVC_VM_MEMORY_MB: z.preprocess(unset, count.default(Math.floor(totalmem() / MIB))),
-  SVC_TEMPLATE_DISK_MB: z.preprocess(unset, count.default(6 * 1024)),
-  SVC_LAYER_DISK_MB: z.preprocess(unset, count.default(4 * 1024)),
-  SVC_AGENT_DIR: z.preprocess(
-    unset,
-    z.string().default(fileURLToPath(new URL("../dist/guest-agent", import.meta.url))),
-  ),
-  SVC_BUILD_IMAGES: z.preprocess(unset, z.enum(["0", "1"]).default("1")),
-  SVC_EGRESS_ALLOW: z.string().default("").transform(readAllowance),
-  SVC_VM_SAVE: z.preprocess(unset, z.enum(["delta", "stream"]).optional()),
-  SVC_VOLUME_SYNC_MS: z.preprocess(unset, count.min(100).default(60_000)),
-  SVC_STOP_MS: z.preprocess(unset, count.min(2_000).default(STOP_MS)),
-  SVC_VM_LISTEN: z.preprocess(unset, listen.default({ host: "127.0.0.1", port: 0 })),
-  SVC_VM_URL: z.preprocess(unset, z.url({ protocol: /^https?$/ }).optional()),
-  SVC_LOG_LEVEL: z.preprocess(unset, z.string().default("info")),
-});
-
-/** A pair of SVC_EGRESS_ALLOW. */
-export interface AllowedTarget {
-  host: string;
-  port: number;
-}
-
-/** `host:port, host:port` as a list. Throws on an entry that is no exact pair. */
-export function readAllowance(text: string): AllowedTarget[] {
-  const entries = text.split(/[\s,]+/).filter((entry) => entry.length > 0);
-  return entries.map((entry) => {
-    const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d{1,5})$/.exec(entry) ?? [];
-    if (!host || !port) throw new Error(`SVC_EGRESS_ALLOW: ${entry} is not host:port`);
-    return { host: host.replace(/^\[|\]$/g, "").toLowerCase(), port: Number(port) };
-  });
-}
-
-/** Where images and templates are kept: SVC_CACHE_DIR, else the cache folder of the user. */
+/** Where images and golden machines are kept: SVC_CACHE_DIR, else the cache folder of the user. */
 export function cacheDirOf(environment: NodeJS.ProcessEnv): string {
-  if (environment.SVC_CACHE_DIR) return resolve(environment.SVC_CACHE_DIR);
+  const named = VM_HOST_SETTINGS.cacheDir.read(environment.SVC_CACHE_DIR);
+  if (named) return resolve(named);
   // Root's own folders are closed to the users that machines run as.
   if (process.getuid?.() === 0) return "/var/cache/svc";
   return join(environment.XDG_CACHE_HOME || join(homedir(), ".cache"), "svc");
 }
 
-/** What a VM host process is told at its start. */
+/** The configuration of a VM host process, from its environment. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  const env = Environment.parse(environment);
+  const { maxVms, memoryMb, templateDiskMb, layerDiskMb, ...settings } = readSettings(
+    VM_HOST_SETTINGS,
+    environment,
+  );
   return {
-    gatewayUrl: env.SVC_GATEWAY_URL,
-    hostToken: env.SVC_HOST_TOKEN,
-    stateDir: env.SVC_STATE_DIR,
+    ...settings,
     cacheDir: cacheDirOf(environment),
-    hostId: env.SVC_HOST_ID,
-    warm: env.SVC_WARM_VM,
-    room: {
-      cpu: availableParallelism() * CPU_SHARE,
-      memMb: env.SVC_VM_MEMORY_MB,
-      slots: env.SVC_MAX_VM,
-    },
-    templateBytes: env.SVC_TEMPLATE_DISK_MB * MIB,
-    layerBytes: env.SVC_LAYER_DISK_MB * MIB,
-    agentDir: env.SVC_AGENT_DIR,
-    mayBuild: env.SVC_BUILD_IMAGES === "1",
-    egressAllow: env.SVC_EGRESS_ALLOW,
-    saveMode: env.SVC_VM_SAVE ?? null,
-    volumeSyncMs: env.SVC_VOLUME_SYNC_MS,
-    /** Its machines are paused meanwhile, as many as that allows. */
-    stopMs: env.SVC_STOP_MS,
-    listen: env.SVC_VM_LISTEN,
-    publicUrl: env.SVC_VM_URL ?? null,
-    logLevel: env.SVC_LOG_LEVEL,
+    capacity: { cpu: availableParallelism() * CPU_SHARE, memMb: memoryMb, slots: maxVms },
+    goldenBytes: templateDiskMb * MIB,
+    stepCacheBytes: layerDiskMb * MIB,
   };
 }
 

@@ -1,30 +1,10 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import type { AllowedTarget } from "@svc/host-kit/egress/allowance.ts";
 
 const REFRESH_MS = 60_000;
 
-/** A pair of SVC_EGRESS_ALLOW. The host may be a name: it counts as the addresses it has at that moment. */
-export interface AllowedTarget {
-  host: string;
-  port: number;
-}
-
-/** `host:port, [::1]:8080` as a list. Throws on an entry that is no exact pair. */
-export function readAllowance(text: string): AllowedTarget[] {
-  const entries = text.split(/[\s,]+/).filter((entry) => entry.length > 0);
-  return entries.map((entry) => {
-    const [, host, port] = /^(\[[^\]]+\]|[^:]+):(\d{1,5})$/.exec(entry) ?? [];
-    if (!host || !port) throw new Error(`SVC_EGRESS_ALLOW: ${entry} is not host:port`);
-    return { host: host.replace(/^\[|\]$/g, "").toLowerCase(), port: Number(port) };
-  });
-}
-
-/** The pair as it is shown in the banner and the registration. */
-export function allowanceText({ host, port }: AllowedTarget): string {
-  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-/** The pairs with the addresses that their names have, looked up again from time to time. */
+/** The addresses and ports of SVC_EGRESS_ALLOW. Names among them are looked up again from time to time. */
 export class Allowance {
   readonly #targets: AllowedTarget[];
   #pairs = new Set<string>();

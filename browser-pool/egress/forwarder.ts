@@ -1,8 +1,8 @@
 import { type LookupAddress, lookup, promises as dns } from "node:dns";
 import { Agent } from "node:http";
 import { type Server, type Socket, createServer, isIP } from "node:net";
+import { isForbiddenAddress } from "@svc/host-kit/egress/forbidden.ts";
 import { RequestError, Server as ProxyServer } from "proxy-chain";
-import { isRefusedAddress } from "./addresses.ts";
 import type { Allowance } from "./allowance.ts";
 
 /**
@@ -62,7 +62,7 @@ export class Forwarder {
     const host = hostname.replace(/^\[|\]$/g, "");
     const found = await addressesOf(host);
     const good = found.filter(
-      ({ address }) => !isRefusedAddress(address) || this.#allowance.has(address, port),
+      ({ address }) => !isForbiddenAddress(address) || this.#allowance.has(address, port),
     );
     if (good.length > 0) return good;
     throw new RequestError("This address is private and not reachable from here.", 403);

@@ -7,8 +7,7 @@ import {
   encodeFrame,
   frameHeader,
 } from "./frames.ts";
-import type { LinkOptions } from "./link.ts";
-import type { Receiver } from "./wire.ts";
+import type { Receiver, Transport, Wire } from "./wire.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -16,18 +15,27 @@ const CLOSE_REASON_BYTES = 120;
 /** Copied behind its header: one write of a port costs more. */
 const SMALL_BYTES = 4 * 1024;
 
+/** The options of a link that are about its connections. */
+export interface ConnectionsOptions {
+  transport: Transport;
+  /** A connection begins: connection 0 in every life, others when the host opens them. */
+  accept: (connection: number, wire: Wire) => Receiver;
+  /** Whether this side is the guest: only the host opens connections. */
+  isGuest: boolean;
+}
+
 /** One life of a connection number: a wire kept past it does nothing to the next one. */
 interface Entry {
   receiver: Receiver | null;
 }
 
-/** The connections of one port in its present life. */
+/** The connections of one port in its present life, by their numbers. */
 export class LinkConnections implements FrameSink {
-  readonly #options: Pick<LinkOptions, "transport" | "accept" | "isGuest">;
+  readonly #options: ConnectionsOptions;
   readonly #entries = new Map<number, Entry>();
   #last = HOST_CONNECTION;
 
-  constructor(options: Pick<LinkOptions, "transport" | "accept" | "isGuest">) {
+  constructor(options: ConnectionsOptions) {
     this.#options = options;
   }
 
@@ -37,14 +45,15 @@ export class LinkConnections implements FrameSink {
     this.#begin(HOST_CONNECTION, this.#options.accept);
   }
 
-  /** Drops every connection without a word to the other side. */
+  /** Drops every connection; the other side is not told. */
   end(reason: string): void {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     for (const { receiver } of entries) receiver?.closed(reason);
   }
 
-  open(receive: LinkOptions["accept"]): number | null {
+  /** Opens a connection and returns its number; null when all numbers are in use. */
+  open(receive: ConnectionsOptions["accept"]): number | null {
     if (this.#entries.size > CONNECTION_MAX) return null;
     do this.#last = (this.#last % CONNECTION_MAX) + 1;
     while (this.#entries.has(this.#last));
@@ -53,13 +62,14 @@ export class LinkConnections implements FrameSink {
     return this.#last;
   }
 
-  /** Ends a connection of this side's will. */
+  /** Ends a connection and tells the other side why. Connection 0 is never ended. */
   close(connection: number, reason: string): void {
     if (connection === HOST_CONNECTION || !this.#entries.has(connection)) return;
     this.#send(connection, "close", encoder.encode(reason).subarray(0, CLOSE_REASON_BYTES));
     this.#drop(connection, reason);
   }
 
+  /** Takes a frame of the other side. */
   frame(connection: number, kind: FrameKind, payload: Uint8Array): void {
     switch (kind) {
       case "open":
@@ -79,6 +89,7 @@ export class LinkConnections implements FrameSink {
     }
   }
 
+  /** Takes a frame that breaks a rule: its connection is closed. */
   fault(connection: number, fault: FrameFault): void {
     this.#refuse(connection, `a frame has a forbidden ${fault}`);
   }
@@ -89,7 +100,7 @@ export class LinkConnections implements FrameSink {
     else this.close(connection, reason);
   }
 
-  #begin(connection: number, accept: LinkOptions["accept"]): void {
+  #begin(connection: number, accept: ConnectionsOptions["accept"]): void {
     const entry: Entry = { receiver: null };
     this.#entries.set(connection, entry);
     const isMine = () => this.#entries.get(connection) === entry;

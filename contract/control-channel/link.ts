@@ -1,38 +1,27 @@
-import { LinkConnections } from "./link-connections.ts";
+import { type ConnectionsOptions, LinkConnections } from "./link-connections.ts";
 import { FrameDecoder } from "./frames.ts";
 import { SyncScanner, answerTo } from "./sync-word.ts";
 import type { Receiver, Wire } from "./wire.ts";
 
-/** The byte stream under a link: a port of a machine. */
-export interface Transport {
-  write(bytes: Uint8Array): void;
-  /** A promise while it is full; null when it takes more. */
-  whenWritable(): Promise<void> | null;
-}
-
-export interface LinkOptions {
-  transport: Transport;
+/** The options of a link. */
+export interface LinkOptions extends ConnectionsOptions {
   /** The sync word of this life. */
   word: Uint8Array;
-  /** A connection begins: connection 0 in every life, others when the host opens them. */
-  accept: (connection: number, wire: Wire) => Receiver;
-  /** Whether this side is the guest: only the host opens connections. */
-  isGuest: boolean;
   /** The other side has begun a new life; everything before it is gone. Connection 0 is accepted next. */
   onCalled?: () => void;
 }
 
 /**
- * Many connections on one port. A life begins when a side writes the sync word (`sync`); the other drops all
- * connections and half frames and answers with the word's complement. Whoever has called may send at once; it hears nothing
- * before that answer.
+ * Many connections on one port of a machine. A life begins when a side writes the sync word (`sync`). The other side drops all
+ * connections and half frames and answers with the complement of the word. The side that began may send at once; it
+ * receives nothing before that answer.
  */
 export class Link {
   readonly #options: LinkOptions;
   readonly #connections: LinkConnections;
   readonly #decoder: FrameDecoder;
   readonly #call: SyncScanner;
-  /** Looks for the answer while there is none yet. */
+  /** Finds the answer to a sync word of this side; null when none is awaited. */
   #echo: SyncScanner | null = null;
   #isSynced = false;
 
@@ -44,7 +33,7 @@ export class Link {
     this.#call = new SyncScanner(options.word);
   }
 
-  /** Begins a life. */
+  /** Begins a life: writes the sync word. */
   sync(): void {
     this.#options.transport.write(this.#call.word);
     this.#echo = new SyncScanner(answerTo(this.#call.word));
@@ -52,22 +41,22 @@ export class Link {
     this.#connections.restart();
   }
 
-  /** The word of the next life. */
+  /** Sets the sync word of the next life. */
   useWord(word: Uint8Array): void {
     this.#call.use(word);
   }
 
-  /** Opens a connection (host). Null when all are in use. */
+  /** Opens a connection and returns its number (host only). Null when all numbers are in use. */
   open(receive: (connection: number, wire: Wire) => Receiver): number | null {
     return this.#connections.open(receive);
   }
 
-  /** Closes a connection. */
+  /** Closes a connection of this side; `reason` goes to the other side. */
   close(connection: number, reason: string): void {
     this.#connections.close(connection, reason);
   }
 
-  /** Bytes have arrived. They must not be changed afterwards: payloads are views of them. */
+  /** Takes bytes that have arrived. The caller must not change them afterwards: payloads are views of them. */
   receive(chunk: Uint8Array): void {
     const echoed = this.#echo?.push(chunk) ?? -1;
     const called = this.#call.push(chunk);
@@ -82,7 +71,7 @@ export class Link {
     if (this.#isSynced) this.#decoder.push(from > 0 ? chunk.subarray(from) : chunk);
   }
 
-  /** The transport is gone. */
+  /** Ends every connection: the transport is gone. */
   closed(reason: string): void {
     this.#isSynced = false;
     this.#decoder.reset();

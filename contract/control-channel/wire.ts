@@ -8,6 +8,13 @@ export interface Wire {
   whenWritable(): Promise<void> | null;
 }
 
+/** The byte stream under a link: a port of a machine. */
+export interface Transport {
+  write(bytes: Uint8Array): void;
+  /** A promise while it is full; null when it takes more. */
+  whenWritable(): Promise<void> | null;
+}
+
 /** What a connection delivers to. Payloads may be views of a larger buffer. */
 export interface Receiver {
   text(payload: Uint8Array): void;

@@ -1,4 +1,4 @@
-import type { Transport } from "@svc/contract/control-channel/link.ts";
+import type { Transport } from "@svc/contract/control-channel/wire.ts";
 import { spawn } from "node:child_process";
 import { read, writeSync } from "node:fs";
 import { type FileHandle, open, readFile, readdir, readlink } from "node:fs/promises";

@@ -1,4 +1,4 @@
-import type { Transport } from "@svc/contract/control-channel/link.ts";
+import type { Transport } from "@svc/contract/control-channel/wire.ts";
 import { once } from "node:events";
 import { type Server, type Socket, createServer } from "node:net";
 

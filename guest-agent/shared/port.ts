@@ -1,4 +1,4 @@
-import type { Transport } from "@svc/contract/control-channel/link.ts";
+import type { Transport } from "@svc/contract/control-channel/wire.ts";
 import { Socket } from "node:net";
 
 const HIGH_BYTES = 512 * 1024;

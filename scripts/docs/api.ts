@@ -7,7 +7,7 @@ const HEAD = `# API
 Made from \`contract/operations/\` by \`npm run docs\`: do not edit. The same as OpenAPI 3.1: \`/openapi.json\`.
 
 Send \`Authorization: Bearer svc_live_…\`. Bodies are JSON. An error is \`{ error, code?, retryable?, … }\`; try again only
-when \`retryable\` is true or the status is 502, 503 or 504. An id of another org is the same 404 as one that never was.
+when \`retryable\` is true or the status is 502, 503 or 504. An id of another org gets the same 404 as an id that never was.
 `;
 
 /** docs/API.md: every operation with what it takes and what it may answer. */

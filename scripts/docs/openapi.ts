@@ -20,7 +20,12 @@ export function openapi(): Json {
   }
   return {
     openapi: "3.1.0",
-    info: { title: "svc", version: "1", description: "Browsers on demand.", license: LICENSE },
+    info: {
+      title: "svc",
+      version: "1",
+      description: "Browsers, sandboxes and desktops on demand.",
+      license: LICENSE,
+    },
     security: [{ apiKey: [] }],
     paths,
     components: {

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { takeLock } from "../lock.ts";
+import { readSettings } from "@svc/host-kit/settings.ts";
+import { takeLock } from "../../host-kit/lock.ts";
+import { START_SETTINGS } from "./settings.ts";
 
 export interface Secrets {
   SVC_ADMIN_TOKEN: string;
@@ -16,17 +18,17 @@ export class StateDir {
 
   private constructor(path: string) {
     this.path = path;
-    const { SVC_ADMIN_TOKEN, SVC_HOST_TOKEN, SVC_SIGNING_SECRET } = process.env;
+    const { adminToken, hostToken, signingSecret } = readSettings(START_SETTINGS, process.env);
     this.secrets = {
-      SVC_ADMIN_TOKEN: SVC_ADMIN_TOKEN || this.#secret("admin.token"),
-      SVC_HOST_TOKEN: SVC_HOST_TOKEN || this.#secret("host.token"),
-      SVC_SIGNING_SECRET: SVC_SIGNING_SECRET || this.#secret("signing.secret"),
+      SVC_ADMIN_TOKEN: adminToken ?? this.#secret("admin.token"),
+      SVC_HOST_TOKEN: hostToken ?? this.#secret("host.token"),
+      SVC_SIGNING_SECRET: signingSecret ?? this.#secret("signing.secret"),
     };
     this.write("admin.token", this.secrets.SVC_ADMIN_TOKEN);
   }
 
   /** Refuses when another process owns the folder. It is this one's until it ends. */
-  static open(path = process.env.SVC_STATE_DIR || ".svc"): StateDir {
+  static open(path = START_SETTINGS.stateDir.read(process.env.SVC_STATE_DIR)): StateDir {
     const dir = resolve(path);
     if (!takeLock(join(dir, "start.lock")))
       throw new Error(`another svc runs on ${dir}: end it, or set SVC_STATE_DIR`);

@@ -1,5 +1,5 @@
-import { allowanceText, readAllowance } from "../../browser-pool/egress/allowance.ts";
-import { isRefusedAddress } from "../../browser-pool/egress/addresses.ts";
+import { allowanceText, readAllowance } from "../../host-kit/egress/allowance.ts";
+import { isForbiddenAddress } from "../../host-kit/egress/forbidden.ts";
 import type { APIResponse } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
@@ -51,8 +51,8 @@ const PUBLIC = [
   "2a00:1450::1",
 ];
 
-test.each(REFUSED)("%s is refused", (address) => expect(isRefusedAddress(address)).toBe(true));
-test.each(PUBLIC)("%s is public", (address) => expect(isRefusedAddress(address)).toBe(false));
+test.each(REFUSED)("%s is refused", (address) => expect(isForbiddenAddress(address)).toBe(true));
+test.each(PUBLIC)("%s is public", (address) => expect(isForbiddenAddress(address)).toBe(false));
 
 test("SVC_EGRESS_ALLOW is a list of exact pairs", () => {
   const targets = readAllowance("127.0.0.1:80, [::1]:8080 Site.test:443");

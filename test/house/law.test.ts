@@ -1,4 +1,9 @@
+// Guards the law of imports (rooms.ts, scripts/lint/law.ts): every forbidden pair of rooms and of folders is refused,
+// every allowed pair is not, however the import is written.
+import { globSync } from "node:fs";
+import { dirname, relative } from "node:path/posix";
 import { describe, expect, test } from "vitest";
+import { FOLDERS, ROOMS as LAW } from "../../rooms.ts";
 import { ProbeTree } from "./probe-tree.ts";
 
 // Written out a second time, from docs/ARCHITECTURE.md: a slip in rooms.ts must not pass as its own proof.
@@ -112,12 +117,15 @@ const ELSEWHERE: Probe[] = [
   { file: "test/gateway/a.test.ts", specifier: "node:fs", ok: true },
 ];
 
+/** A statement that imports, in the line of that number. */
+type Statement = (specifier: string, at: number) => string;
+
 /** One file per path, one import per line; what oxlint marks is compared line by line. */
-async function judged(probes: Probe[], statement: (specifier: string) => string) {
+async function judged(probes: Probe[], statement: Statement) {
   const files = Map.groupBy(probes, (probe) => probe.file);
   using tree = new ProbeTree();
   for (const [file, list] of files)
-    tree.write(file, list.map((probe) => statement(probe.specifier)).join("\n"));
+    tree.write(file, list.map((probe, at) => statement(probe.specifier, at)).join("\n"));
   const refused = new Set(
     (await tree.lint())
       .filter((found) => found.rule === "law(rooms)")
@@ -128,19 +136,111 @@ async function judged(probes: Probe[], statement: (specifier: string) => string)
   );
 }
 
+/** The path of a file in a place of a room: a folder (`a/`) or a file at the root (`a.ts`). */
+const inside = (room: string, place: string, name: string): string =>
+  place.endsWith("/") ? `${room}/${place}${name}.ts` : `${room}/${place}`;
+
+/** Every pair of two places of a room that has a table of folders, in both directions. */
+function folderPairs(room: string, folders: Readonly<Record<string, readonly string[]>>): Probe[] {
+  const places = Object.keys(folders);
+  return places.flatMap((from) =>
+    places.map((to) => {
+      const file = inside(room, from, "deep/er/probe");
+      const target = inside(room, to, "deep/er/target");
+      const specifier = relative(dirname(file), target);
+      const ok = from === to || (folders[from]?.includes(to) ?? false);
+      return { file, specifier: specifier.startsWith(".") ? specifier : `./${specifier}`, ok };
+    }),
+  );
+}
+
+/** A folder that the table does not know imports nothing of its room, and nobody imports it. */
+function newFolder(room: string, places: string[]): Probe[] {
+  const into = places.flatMap((place) => [
+    { file: `${room}/new/a.ts`, specifier: `..${inside("", place, "b")}`, ok: false },
+    {
+      file: inside(room, place, "a"),
+      specifier: place.endsWith("/") ? "../new/a.ts" : "./new/a.ts",
+      ok: false,
+    },
+  ]);
+  return [
+    { file: `${room}/new/a.ts`, specifier: "./b.ts", ok: true },
+    { file: `${room}/brand-new.ts`, specifier: "./new/a.ts", ok: false },
+    ...into,
+  ];
+}
+
+const TABLES = Object.entries(FOLDERS);
+
+const STATEMENTS: [string, Statement][] = [
+  ["a static import", (name) => `import ${JSON.stringify(name)};`],
+  ["a type import", (name) => `import type {} from ${JSON.stringify(name)};`],
+  [
+    "an import of a type by its name",
+    (name, at) => `import { type T${at} } from ${JSON.stringify(name)};`,
+  ],
+  ["a re-export", (name) => `export * from ${JSON.stringify(name)};`],
+  ["a re-export of a type", (name, at) => `export type { T${at} } from ${JSON.stringify(name)};`],
+  ["a dynamic import", (name) => `void import(${JSON.stringify(name)});`],
+  ["an import inside a type", (name) => `({}) as import(${JSON.stringify(name)}).T;`],
+];
+
 describe("the law of rooms", () => {
   const probes = [...pairs(), ...otherBans(), ...tokens(), ...ELSEWHERE];
   const grouped = [...Map.groupBy(probes, (probe) => probe.file).values()].flat();
 
-  test.each([
-    ["a static import", (name: string) => `import ${JSON.stringify(name)};`],
-    ["a type import", (name: string) => `import type {} from ${JSON.stringify(name)};`],
-    ["a re-export", (name: string) => `export * from ${JSON.stringify(name)};`],
-    ["a dynamic import", (name: string) => `void import(${JSON.stringify(name)});`],
-    ["an import inside a type", (name: string) => `({}) as import(${JSON.stringify(name)}).T;`],
-  ])("judges every pair of rooms and every other ban right in %s", async (_name, statement) => {
+  test.each(STATEMENTS)(
+    "judges every pair of rooms and every other ban right in %s",
+    async (_name, statement) => {
+      expect(await judged(probes, statement)).toEqual(grouped);
+    },
+  );
+});
+
+describe.each(TABLES)("the law of the folders of %s", (room, folders) => {
+  const places = Object.keys(folders);
+  const probes = [...folderPairs(room, folders), ...newFolder(room, places)];
+  const grouped = [...Map.groupBy(probes, (probe) => probe.file).values()].flat();
+
+  test("has a row for every folder and every file at the room's root, and no other row", () => {
+    const found = globSync(`${room}/**/*.ts`).map((path) => {
+      const [, first = "", deeper] = path.split("/");
+      return deeper === undefined ? first : `${first}/`;
+    });
+    expect(places.toSorted()).toEqual([...new Set(found)].toSorted());
+  });
+
+  test.each(STATEMENTS)("judges every pair of folders right in %s", async (_name, statement) => {
     expect(await judged(probes, statement)).toEqual(grouped);
   });
+});
+
+test.each<[string, Readonly<Record<string, readonly string[]>>]>([["rooms", LAW], ...TABLES])(
+  "the table of %s has no circle: a row names rows above it only",
+  (_name, table) => {
+    const names = Object.keys(table);
+    const wrong = names.flatMap((name, at) =>
+      (table[name] ?? []).filter((other) => !names.slice(0, at).includes(other)),
+    );
+    expect(wrong).toEqual([]);
+  },
+);
+
+test("an import() loads packages only", async () => {
+  const lines = [
+    'void import("./b.ts");',
+    'void import("../src/app.ts");',
+    'void import("@svc/contract/limits.ts");',
+    'void import("playwright-core");',
+  ];
+  using tree = new ProbeTree();
+  for (const file of ["src/a.ts", "scripts/a.ts"]) tree.write(file, lines.join("\n"));
+  tree.write("test/a.ts", lines.join("\n"));
+  const found = (await tree.lint()).filter(({ rule }) => rule === "law(static-paths)");
+  expect(found.map(({ file, line }) => `${file}:${line}`).toSorted()).toEqual(
+    ["scripts/a.ts", "src/a.ts"].flatMap((file) => [1, 2, 3].map((line) => `${file}:${line}`)),
+  );
 });
 
 test("zod is imported as a namespace only", async () => {

@@ -1,3 +1,4 @@
+// Guards the last line of `npm test`, which CI reads: nothing that went wrong counts as passed.
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

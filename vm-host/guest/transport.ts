@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { Transport } from "@svc/contract/control-channel/link.ts";
+import type { Transport } from "@svc/contract/control-channel/wire.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 
 /** A machine's port as what a link writes to. */

@@ -1,9 +1,9 @@
-import { chmod, cp, mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { run } from "../programs.ts";
 import { kernelPackage } from "./apt.ts";
 import { type Kernel, makeKernel } from "./kernel.ts";
-import { takeBuildLock } from "./lock.ts";
+import { waitForLock } from "@svc/host-kit/lock.ts";
 import { type Progress, ProgressFile } from "./progress.ts";
 import { type Recipe, hashOf } from "./recipe.ts";
 import { makeRootfs, packagesOf } from "./rootfs.ts";
@@ -33,7 +33,7 @@ export async function buildImage(
 ): Promise<Image> {
   const folder = imagesIn(cacheDir);
   await mkdir(folder, { recursive: true, mode: 0o755 });
-  using _lock = await takeBuildLock(join(folder, `${recipe.name}.lock`), LOCK_POLL_MS);
+  using _lock = await waitForLock(join(folder, `${recipe.name}.lock`), LOCK_POLL_MS);
   const found = await findImage(cacheDir, recipe);
   if (found) return found;
   const progress = new ProgressFile(folder, recipe.name, onProgress);
@@ -108,16 +108,4 @@ function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Ids of all images that were ever finished here. */
-export async function builtImages(cacheDir: string): Promise<string[]> {
-  const names = await readdir(imagesIn(cacheDir)).catch(() => []);
-  const isBuilt = (name: string) =>
-    readFile(join(imagesIn(cacheDir), name, "manifest.json")).then(
-      () => true,
-      () => false,
-    );
-  const found = await Promise.all(names.map(isBuilt));
-  return names.filter((_name, index) => found[index]);
 }

@@ -1,6 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
-import type { AllowedTarget } from "../config.ts";
+import type { AllowedTarget } from "@svc/host-kit/egress/allowance.ts";
 import type { Confinement } from "../qemu/confinement.ts";
 import { type AllowedAddress, applyRules, removeRules, resolvers, rulesOf } from "./rules.ts";
 
@@ -47,11 +46,6 @@ export class Egress {
     if (isSet) this.#rules = rules;
     return isSet;
   }
-}
-
-/** The pair as it is shown in the registration. */
-export function allowanceText({ host, port }: AllowedTarget): string {
-  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 async function addressesOf({ host, port }: AllowedTarget): Promise<AllowedAddress[]> {

@@ -1,14 +1,9 @@
 import { isIP } from "node:net";
 import { readFile } from "node:fs/promises";
-import type { Confinement } from "../qemu/confinement.ts";
+import { FORBIDDEN_IPV4 } from "@svc/host-kit/egress/forbidden.ts";
 import { run } from "../programs.ts";
 
-// Everything that is not plain public unicast (the special-purpose registries of RFC 6890).
-const REFUSED = [
-  ["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"],
-  ["172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16"],
-  ["198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3"],
-].flat();
+const FORBIDDEN = FORBIDDEN_IPV4.map(({ range }) => range).join(", ");
 
 /** An address and port that machines may reach although it is private. */
 export interface AllowedAddress {
@@ -16,7 +11,13 @@ export interface AllowedAddress {
   port: number;
 }
 
-/** The machine's resolvers: names are looked up through them, wherever they are. */
+/** The users that machines run as. */
+export interface Users {
+  firstUid: number;
+  lastUid: number;
+}
+
+/** The IPv4 resolvers of this host: machines may ask them, also at private addresses. */
 export async function resolvers(): Promise<string[]> {
   const text = await readFile("/etc/resolv.conf", "utf8").catch(() => "");
   const found = [...text.matchAll(/^nameserver\s+(\S+)/gm)].map((match) => match[1] ?? "");
@@ -24,12 +25,12 @@ export async function resolvers(): Promise<string[]> {
 }
 
 /**
- * What the packets of machines' users may do: QEMU's own network stack speaks as its process, so a rule for the
- * user holds whatever the guest sends. IPv6 is off in the guest and closed here.
+ * The rules for packets of machines' users: QEMU's own network stack speaks as its process, so a rule for the
+ * user holds whatever the guest sends. Machines have no IPv6: it is off in the guest and refused here.
  */
 export function rulesOf(
   table: string,
-  { firstUid, lastUid }: Confinement,
+  { firstUid, lastUid }: Users,
   resolver: string[],
   allowed: AllowedAddress[],
 ): string {
@@ -50,7 +51,7 @@ table inet ${table} {
     ${accepts.join("\n    ")}
     meta nfproto ipv6 jump refuse
     fib daddr type { local, broadcast, multicast } jump refuse
-    ip daddr { ${REFUSED.join(", ")} } jump refuse
+    ip daddr { ${FORBIDDEN} } jump refuse
   }
   chain output {
     type filter hook output priority 0; policy accept;
@@ -61,7 +62,7 @@ table inet ${table} {
 `;
 }
 
-/** Puts the rules in place of what this table had. False where this process may not. */
+/** Replaces the rules of their table. False where this process may set none. */
 export async function applyRules(rules: string): Promise<boolean> {
   return run("nft", ["-f", "-"], { input: rules }).then(
     () => true,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
@@ -9,7 +10,6 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
 
 const PING_MS = 20_000;
-const CODES = { normal: 1000, tooLarge: 4413, restart: 1012, slow: 1013 };
 /** Their bytes are no activity: a client that only keeps its socket open leaves the machine idle. */
 const UPKEEP = /^\s*\{[^{}]{0,100}"method"\s*:\s*"rpc\./;
 
@@ -52,7 +52,7 @@ class ControlSocket implements CustomerSocket, Receiver {
       this.#wire = wire;
       return this;
     });
-    if (!connection) return this.end(CODES.slow, "too many control sockets are open");
+    if (!connection) return this.end(CLOSE_CODES.tooMany, "too many control sockets are open");
     this.#vm.sockets.add(this);
     const pings = setInterval(() => this.#ping(), PING_MS);
     this.#webSocket.on("pong", () => (this.#hasPong = true));
@@ -85,7 +85,7 @@ class ControlSocket implements CustomerSocket, Receiver {
 
   closed(reason: string): void {
     this.#wire = null;
-    this.end(CODES.restart, reason);
+    this.end(CLOSE_CODES.restart, reason);
   }
 
   #toClient(payload: Uint8Array, isBinary: boolean): void {
@@ -98,7 +98,7 @@ class ControlSocket implements CustomerSocket, Receiver {
   async #toGuest(data: RawData, isBinary: boolean): Promise<void> {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat().map(asBuffer));
     if (bytes.length > FRAME_PAYLOAD_BYTES)
-      return this.end(CODES.tooLarge, "a message has more than 1 MiB");
+      return this.end(CLOSE_CODES.messageTooLarge, "a message has more than 1 MiB");
     const wire = this.#wire;
     if (!wire || bytes.length === 0) return;
     if (isBinary) wire.sendBinary(bytes);

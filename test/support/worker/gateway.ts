@@ -167,3 +167,11 @@ export async function newSession(key: string): Promise<string> {
   const response = await call("/sessions", { method: "POST", bearer: key });
   return SessionCreated.parse(await response.json()).sessionId;
 }
+
+/** What a refusal is told apart by. */
+export const codeOf = async (
+  response: Response,
+): Promise<{ status: number; code: string | undefined }> => ({
+  status: response.status,
+  code: (await response.json<{ code?: string }>()).code,
+});

@@ -1,0 +1,42 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+
+/** The variables of the Worker, for docs/CONFIGURATION.md and for the type of `Env`; `env.ts` reads them. `default` null: must be set. */
+export const WORKER_SETTINGS = [
+  {
+    name: "SVC_HOST_TOKEN",
+    default: null,
+    unit: null,
+    meaning: "The secret that gateway and hosts share.",
+  },
+  {
+    name: "SVC_SIGNING_SECRET",
+    default: null,
+    unit: null,
+    meaning: "Signs the ids of sessions and sandboxes and every signed URL.",
+  },
+  {
+    name: "SVC_ADMIN_TOKEN",
+    default: "unset: the operator API answers 501",
+    unit: null,
+    meaning: "The bearer of the operator API, `/admin`.",
+  },
+  {
+    name: "SVC_ACQUIRE_TIMEOUT_MS",
+    default: String(LIMITS.acquireTimeoutMs),
+    unit: "ms",
+    meaning: "How long `POST /sessions` waits for a slot.",
+  },
+  {
+    name: "SVC_REPLAY_ENCODING",
+    default: "gzip",
+    unit: null,
+    meaning:
+      "How replays are served: `gzip`, as they are stored, or `identity`, unpacked on the way.",
+  },
+  {
+    name: "SVC_PREVIEW_DOMAIN",
+    default: "unset: previews answer 501",
+    unit: null,
+    meaning: "The domain of previews. All names under it belong to previews alone.",
+  },
+] as const;
