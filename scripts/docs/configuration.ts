@@ -1,4 +1,5 @@
 import { POOL_SETTINGS } from "@svc/browser-pool/config.ts";
+import { LOG_FORMAT } from "@svc/host-kit/log.ts";
 import type { SettingText } from "@svc/host-kit/settings.ts";
 import { VM_HOST_SETTINGS } from "@svc/vm-host/config.ts";
 import { WORKER_SETTINGS } from "../../src/settings.ts";
@@ -7,10 +8,10 @@ import { table } from "./table.ts";
 
 /** The programs that read variables, in the order in which a newcomer meets them. */
 const READERS: Record<string, readonly SettingText[]> = {
-  "npm start": Object.values(START_SETTINGS),
+  "npm start": [...Object.values(START_SETTINGS), LOG_FORMAT],
   gateway: WORKER_SETTINGS,
-  "browser pool": Object.values(POOL_SETTINGS),
-  "VM host": Object.values(VM_HOST_SETTINGS),
+  "browser pool": [...Object.values(POOL_SETTINGS), LOG_FORMAT],
+  "VM host": [...Object.values(VM_HOST_SETTINGS), LOG_FORMAT],
 };
 
 /** One reader's view of a variable. */
@@ -67,8 +68,9 @@ const HEAD = `# Configuration
 
 Made from the schemas that read the variables by \`npm run docs\`: do not edit.
 
-Every setting is an environment variable. Under \`npm start\` all of them are optional: it hands its environment to gateway and hosts, and fills in
-what they need. An empty variable counts as unset. A value that cannot be read stops the program, which names the variable.
+Every setting is an environment variable. Under \`npm start\` all of them are optional: it hands its environment to gateway
+and hosts, and fills in what they need. An empty variable counts as unset. A value that cannot be read stops the program,
+which names the variable.
 `;
 
 const REST = `

@@ -1,3 +1,4 @@
+// Guards the pages that people write: files, links, functions and tests that they name are there.
 import { existsSync, globSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
