@@ -9,11 +9,11 @@ export type Log = Logger;
 /** Where lines of logs go. stdout belongs to what `npm start` tells: the banner and `ready`. */
 const STDERR = 2;
 
-/** How lines of logs are written by every program of Node. */
+/** How every program of this project writes its log. */
 export const LOG_FORMAT = optionalSetting({
   name: "SVC_LOG",
-  defaultMeaning: "readable lines at a terminal, JSON elsewhere",
-  meaning: "`json`: log lines are JSON at a terminal too.",
+  defaultMeaning: "lines for a person at a terminal, JSON elsewhere",
+  meaning: "`json`: log lines are JSON at a terminal, too.",
   schema: z.string(),
 });
 
@@ -48,7 +48,7 @@ export function writeLine(json: string): void {
   stderr.write(isForPerson ? `${forPerson(json)}\n` : `${json.trimEnd()}\n`);
 }
 
-const isForPerson = LOG_FORMAT.read(process.env[LOG_FORMAT.name]) !== "json" && isatty(STDERR);
+const isForPerson = LOG_FORMAT.read(process.env["SVC_LOG"]) !== "json" && isatty(STDERR);
 const isColoured = !process.env["NO_COLOR"];
 
 function forPerson(json: string): string {

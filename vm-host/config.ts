@@ -102,9 +102,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   return {
     ...settings,
     cacheDir: cacheDirOf(environment),
-    room: { cpu: availableParallelism() * CPU_SHARE, memMb: memoryMb, slots: maxVms },
-    templateBytes: templateDiskMb * MIB,
-    layerBytes: layerDiskMb * MIB,
+    capacity: { cpu: availableParallelism() * CPU_SHARE, memMb: memoryMb, slots: maxVms },
+    goldenBytes: templateDiskMb * MIB,
+    stepCacheBytes: layerDiskMb * MIB,
   };
 }
 

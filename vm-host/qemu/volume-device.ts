@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { MountedVolume } from "../volumes/mounted.ts";
+import type { MountedVolume } from "../disk/mounted-volume.ts";
 import type { Qmp } from "./qmp.ts";
 
 const GONE_MS = 30_000;

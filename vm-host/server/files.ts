@@ -6,7 +6,7 @@ import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
-import type { VmCall } from "./front.ts";
+import type { VmCall } from "./call.ts";
 
 /** What a refusal of the guest is to a caller of ours. */
 const STATUSES: Record<string, number> = {

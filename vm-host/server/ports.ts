@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { VmCall } from "./front.ts";
+import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 
 const TOO_EARLY = 425;

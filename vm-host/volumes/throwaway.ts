@@ -1,6 +1,6 @@
 import type { Machine } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
-import { type MountedVolume, changedAt, shallowFirst } from "./mounted.ts";
+import { type MountedVolume, changedAt, shallowFirst } from "../disk/mounted-volume.ts";
 
 /** A machine's ends that a volume needs. */
 export interface Ends {

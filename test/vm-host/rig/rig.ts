@@ -15,7 +15,7 @@ import { Gateway, HOST_TOKEN } from "./gateway.ts";
 import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
-const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
+const AGENT = fileURLToPath(new URL("../../../dist/guest-agent/agent.mjs", import.meta.url));
 const MINUTE = 60_000;
 /** So often a machine of a size is asked for until it is a clone. */
 const TEMPLATE_TRIES = 20;

@@ -15,7 +15,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../../vm-host/config.ts";
-import { SnapshotRecord } from "../../../vm-host/snapshots/record.ts";
+import { MachineRecord } from "../../../vm-host/records/record.ts";
 import { fork, pause, post, recordsOf, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, STOP_MS } from "../rig/rig.ts";
@@ -33,7 +33,7 @@ function contents(folder: string) {
 /** What the record in a folder is; undefined of what is none. */
 function kindOf(stateDir: string, name: string): string | undefined {
   const text = readFileSync(join(recordsOf(stateDir), name, "record.json"), "utf8");
-  return SnapshotRecord.safeParse(JSON.parse(text)).data?.kind;
+  return MachineRecord.safeParse(JSON.parse(text)).data?.kind;
 }
 
 const listenAt = (server: Server): Promise<number> =>

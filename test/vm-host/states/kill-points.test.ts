@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { SnapshotRecord } from "../../../vm-host/snapshots/record.ts";
+import { MachineRecord } from "../../../vm-host/records/record.ts";
 import { fork, pause, pidsOf, post, recordsOf, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Objects } from "../rig/objects.ts";
@@ -75,7 +75,7 @@ function leftBy(rig: Rig): string[] {
   const names = readdirSync(folder).filter((name) => !OURS.includes(name));
   const records = names.map((name) => {
     const text = readFileSync(join(folder, name, "record.json"), "utf8");
-    return SnapshotRecord.parse(JSON.parse(text));
+    return MachineRecord.parse(JSON.parse(text));
   });
   const needed = new Set(records.flatMap(({ layers }) => layers));
   const layers = readdirSync(join(folder, "layers")).filter((name) => !needed.has(name));
