@@ -1,4 +1,4 @@
-// Guards the pages that people read: every path that they name is there.
+// Guards the pages that people write: files, links, functions and tests that they name are there.
 import { existsSync, globSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
