@@ -244,7 +244,7 @@ function openDriver(base: Base, { image }: Bootable, holds: Holds): Promise<Qemu
 /** What makes, finds, fetches and ships records. */
 function openSaving(base: Base, { driver, goldenMachines }: Makers) {
   const { config, log, events, store, lanes, capacity, volumes } = base;
-  const { gatewayUrl, hostToken, cacheDir } = config;
+  const { gatewayUrl, hostToken, cacheDir, shipDelayMs: delayMs } = config;
   const closing = new AbortController();
   const objects = new ObjectStore({ gatewayUrl, hostToken, signal: closing.signal });
   const keeper = new RecordKeeper({ driver, goldenMachines, store, cacheDir, log });
@@ -252,7 +252,7 @@ function openSaving(base: Base, { driver, goldenMachines }: Makers) {
   const finder = new RecordFinder({ store, fetcher, log });
   const merger = new LayerMerger({ driver, store, keeper, log });
   const onDurable = (): void => void events.emit("changed");
-  const shipping = { store, keeper, merger, lanes, objects, volumes, log };
+  const shipping = { store, keeper, merger, lanes, objects, volumes, delayMs, log };
   const shipper = new Shipper({ ...shipping, onDurable });
   events.on("shippable", () => shipper.wake());
   // What an earlier run of the host left undone.

@@ -1,5 +1,4 @@
 import { POOL_SETTINGS } from "@svc/browser-pool/config.ts";
-import { LOG_FORMAT } from "@svc/host-kit/log.ts";
 import type { SettingText } from "@svc/host-kit/settings.ts";
 import { VM_HOST_SETTINGS } from "@svc/vm-host/config.ts";
 import { WORKER_SETTINGS } from "../../src/settings.ts";
@@ -8,10 +7,10 @@ import { table } from "./table.ts";
 
 /** The programs that read variables, in the order in which a newcomer meets them. */
 const READERS: Record<string, readonly SettingText[]> = {
-  "npm start": [...Object.values(START_SETTINGS), LOG_FORMAT],
+  "npm start": Object.values(START_SETTINGS),
   gateway: WORKER_SETTINGS,
-  "browser pool": [...Object.values(POOL_SETTINGS), LOG_FORMAT],
-  "VM host": [...Object.values(VM_HOST_SETTINGS), LOG_FORMAT],
+  "browser pool": Object.values(POOL_SETTINGS),
+  "VM host": Object.values(VM_HOST_SETTINGS),
 };
 
 /** One reader's view of a variable. */

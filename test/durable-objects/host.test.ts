@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { fleet, registeredHosts } from "../../durable-objects/fleet.ts";
+import { fleet, registeredHosts } from "../../durable-objects/fleet/registry.ts";
 import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker/gateway.ts";
 
 async function placed(): Promise<{ pool: Pool; id: string; orgId: string }> {

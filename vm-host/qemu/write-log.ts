@@ -29,15 +29,23 @@ export class WriteLog {
   /** Where QEMU shows a bitmap that has ended. */
   readonly #socket: string;
   readonly #confine: Confine;
+  /** So long a bitmap may be in use that nobody is shown any more. */
+  readonly #goneMs: number;
   /** The bitmap that records, by slot; none while it is not known what was written. */
   readonly #names = new Map<number, string>();
   #serving: Promise<unknown> | null = null;
   #count = 0;
 
-  constructor(monitor: Pick<Qmp, "execute">, socket: string, confine: Confine) {
+  constructor(
+    monitor: Pick<Qmp, "execute">,
+    socket: string,
+    confine: Confine,
+    goneMs: number = GONE_MS,
+  ) {
     this.#monitor = monitor;
     this.#socket = socket;
     this.#confine = confine;
+    this.#goneMs = goneMs;
   }
 
   /** As `Machine.written` says. */
@@ -87,7 +95,7 @@ export class WriteLog {
 
   /** It is in use for a moment after nobody is shown it any more. */
   async #removeFree(node: string, name: string): Promise<void> {
-    const until = Date.now() + GONE_MS;
+    const until = Date.now() + this.#goneMs;
     while (!(await this.#remove(node, name))) {
       if (Date.now() > until) throw new Error("a bitmap is in use for too long");
       await pause(LOOK_MS);

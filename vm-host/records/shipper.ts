@@ -31,8 +31,6 @@ import { nameOfGolden } from "./platform.ts";
 import type { MachineRecord } from "./record.ts";
 import type { RecordStore, StoredRecord } from "./store.ts";
 
-/** A machine that is resumed at once is not worth the work. */
-const SETTLE_MS = 2_000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 60_000;
 const PASSING = ["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"];
@@ -45,6 +43,8 @@ export interface ShipperOptions {
   lanes: Lanes;
   objects: ObjectStore;
   volumes: Pick<Volumes, "areStored">;
+  /** How old a record is when it is stored. */
+  delayMs: number;
   log: Log;
   /** A record got to the object store. */
   onDurable: () => void;
@@ -103,14 +103,14 @@ export class Shipper {
 
   /** Does all that there is to do now. Throws when the store is away. */
   async #pass(): Promise<void> {
-    const { store } = this.#options;
+    const { store, delayMs } = this.#options;
     for (const leftover of await store.leftovers.all()) await this.#clear(leftover);
     for (const record of store.all("paused", "checkpoint", "snapshot")) {
       const isMerged = record.kind !== "paused" || this.#merged.has(record.recordId);
       if ((record.durable || record.org === null) && isMerged) continue;
       if (this.#givenUp.has(record.recordId)) continue;
-      const restMs = record.createdAt + SETTLE_MS - Date.now();
-      if (restMs > 0) await this.#wait(Math.min(SETTLE_MS, restMs));
+      const restMs = record.createdAt + delayMs - Date.now();
+      if (restMs > 0) await this.#wait(Math.min(delayMs, restMs));
       if (this.#closing.signal.aborted) return;
       if (!isMerged) await this.#mergeLayers(record.id);
       this.#merged.add(record.recordId);

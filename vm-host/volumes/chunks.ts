@@ -1,4 +1,4 @@
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
@@ -7,6 +7,8 @@ import type { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { CHUNK_BYTES, hashOf, writeWhole } from "./reading.ts";
 
 const AT_ONCE = 4;
+/** What cannot be packed becomes a little longer. */
+const PACKED_MOST_BYTES = 2 * CHUNK_BYTES;
 const unpack = promisify(zstdDecompress);
 
 /** A way to the object store, for one object each time. */
@@ -54,7 +56,7 @@ export async function fetchImage(
   try {
     await file.truncate(sizeBytes);
     await inTurns(Object.entries(chunks), async ([number, hash]) => {
-      const bytes = await fetchChunk(store, volume, hash, `${draft}.${number}`);
+      const bytes = await fetchChunk(store, volume, hash);
       await writeWhole(file, bytes, Number(number) * chunkBytes);
     });
     await file.sync();
@@ -64,16 +66,12 @@ export async function fetchImage(
   await rename(draft, image);
 }
 
-async function fetchChunk(store: Door, volume: string, hash: string, draft: string) {
-  try {
-    if (!(await store().download(objectOf(volume, hash), draft)))
-      throw new Error("a part of the volume is not in the store");
-    const bytes = await unpack(await readFile(draft), { maxOutputLength: CHUNK_BYTES });
-    if (hashOf(bytes) !== hash) throw new Error("a part of the volume is not what was stored");
-    return bytes;
-  } finally {
-    await rm(draft, { force: true });
-  }
+async function fetchChunk(store: Door, volume: string, hash: string): Promise<Buffer> {
+  const packed = await store().read(objectOf(volume, hash), PACKED_MOST_BYTES);
+  if (!packed) throw new Error("a part of the volume is not in the store");
+  const bytes = await unpack(packed, { maxOutputLength: CHUNK_BYTES });
+  if (hashOf(bytes) !== hash) throw new Error("a part of the volume is not what was stored");
+  return bytes;
 }
 
 /** A few at a time; ends when all that began have ended. */

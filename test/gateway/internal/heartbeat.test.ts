@@ -1,4 +1,4 @@
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { newPool } from "../../support/worker/gateway.ts";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
 import { storedSandbox } from "../../support/worker/age.ts";
 import { running } from "../../support/worker/asleep.ts";

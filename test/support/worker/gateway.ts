@@ -7,7 +7,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { inject, onTestFinished } from "vitest";
 import * as z from "zod";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
 import { app } from "../../../src/app.ts";
 

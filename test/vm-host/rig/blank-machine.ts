@@ -12,6 +12,8 @@ import { serialOf } from "../../../vm-host/disk/mounted-volume.ts";
 export const MIB = 1024 * 1024;
 const SIZE_BYTES = 1024 * MIB;
 const SLOT = 0;
+/** A command that a test has broken stays broken: nobody waits long for it. */
+const GONE_MS = 500;
 
 /** A real QEMU that runs no guest, with a volume: the test writes to the disk where a guest would. */
 export class BlankMachine {
@@ -32,6 +34,7 @@ export class BlankMachine {
       { execute: (...ask) => this.command(() => qmp.execute(...ask)) },
       join(folder, "nbd.sock"),
       (command) => confined(command, null, null),
+      GONE_MS,
     );
   }
 

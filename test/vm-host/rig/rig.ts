@@ -16,6 +16,8 @@ import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
 const AGENT = fileURLToPath(new URL("../../../dist/guest-agent/agent.mjs", import.meta.url));
+/** Hosts share what Node has compiled of their sources. */
+const COMPILED = join(tmpdir(), "svc-compiled");
 const MINUTE = 60_000;
 /** So often a machine of a size is asked for until it is a clone. */
 const TEMPLATE_TRIES = 20;
@@ -29,6 +31,9 @@ const Ready = z.object({
   table: z.array(z.object({ what: z.string(), on: z.boolean(), note: z.string() })),
 });
 type Ready = z.infer<typeof Ready>;
+
+/** The agent's bundle: its sources do not change while a file of tests runs. */
+let agent: Promise<string> | undefined;
 
 export interface RigOptions {
   env?: Record<string, string>;
@@ -62,7 +67,7 @@ export class Rig {
   }
 
   static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
-    await writeAgent(AGENT);
+    await (agent ??= writeAgent(AGENT));
     const gateway = new Gateway(objects);
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
@@ -71,6 +76,7 @@ export class Rig {
       stdio: ["ignore", "inherit", "pipe", "ipc"],
       env: {
         ...process.env,
+        NODE_COMPILE_CACHE: COMPILED,
         SVC_GATEWAY_URL: url,
         SVC_HOST_TOKEN: HOST_TOKEN,
         SVC_STATE_DIR: folder,
@@ -95,11 +101,19 @@ export class Rig {
     return rig;
   }
 
-  /** Ends the host as the supervisor does, and forgets its folder. */
+  /** Ends the host as the supervisor does, and forgets its folder. Its machines go first: none is paused for nobody. */
   async stop(): Promise<void> {
+    await this.#deleteAll();
     await this.end("SIGTERM");
     await this.gateway.stop();
     await rm(this.stateDir, { recursive: true, force: true });
+  }
+
+  /** Ends all machines that the host has told of, unless the host has ended. */
+  async #deleteAll(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ids = this.gateway.last?.vms.map(({ id }) => id) ?? [];
+    await Promise.all(ids.map((id) => this.delete(id).catch(() => null)));
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {

@@ -1,5 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { within } from "./deadline.ts";
+import { within } from "../live/deadline.ts";
 
 /** What a host learns of the customer's request: nothing else passes, Authorization least of all. */
 const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];

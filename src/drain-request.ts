@@ -7,10 +7,10 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const SILENCE_MS = 5_000;
 
 /**
- * The answer to a client that may still be sending. Were the rest of its body left unread, the connection would break
- * under it before it had read the answer: so the end of the answer waits until it has sent the rest.
+ * Answers a client that may still be sending, and reads the rest of its body. Were that left unread, the connection would
+ * break before the client has read the answer: so the end of the answer waits until the client has sent the rest.
  */
-export async function answerWhileSending(request: Request, response: Response): Promise<Response> {
+export async function drainAfterAnswer(request: Request, response: Response): Promise<Response> {
   if (!response.body || response.status === 101) return response;
   if (!request.body || isSmall(request)) return response;
   const answer = await withLength(response);
@@ -23,7 +23,7 @@ function isSmall(request: Request): boolean {
   return isLengthTold(request) && Number(request.headers.get("content-length")) <= SMALL_BYTES;
 }
 
-/** What we say ourselves is short: with its length a client sees its end without waiting for ours. */
+/** Answers of our own are short: by its length a client sees the end of one, and need not wait for it. */
 async function withLength(response: Response): Promise<Response> {
   const { headers } = response;
   const isOurs = headers.get("content-type")?.startsWith("application/json");
@@ -46,15 +46,15 @@ async function conclude(
 ): Promise<void> {
   try {
     await body?.pipeTo(writable, { preventClose: true });
-    await readOff(request);
+    await drain(request);
     await writable.close();
   } catch {
-    // The client has gone, or what it was answered broke off: then this does too.
+    // The client has gone, or the answer broke off: then the copy of the answer breaks off too.
   }
 }
 
-/** Reads a body to its end, or as much of it as is bearable, and drops it. */
-async function readOff(request: Request): Promise<void> {
+/** Reads a body to its end, or to a limit, and drops it. */
+async function drain(request: Request): Promise<void> {
   let left = MOST_BYTES;
   const reading = async (): Promise<void> => {
     await stopSending(request);
