@@ -138,7 +138,7 @@ export class PoolService {
     const { isolation, memoryCap } = this.#machine;
     const hint = this.#hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
-    const note = `${this.#config.warm} warm, at most ${this.#config.maxSlots}, isolation ${isolation}, ${cap}`;
+    const note = `keeps ${this.#config.warm} warm (SVC_WARM_FAST), at most ${this.#config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
       { what: "browsers (stealth)", on: false, note: STEALTH_HINT },

@@ -53,7 +53,7 @@ import { Volumes } from "./volumes/volumes.ts";
 
 const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;
 
-/** Who is told of what: objects that come later listen to those that are there from the start. */
+/** What objects tell each other: an object that is built later listens to those that are there from the start. */
 type Events = EventEmitter<{
   /** The gateway should hear how the host is now. */
   changed: [];
@@ -164,8 +164,9 @@ async function openBase(config: VmHostConfig, log: Log): Promise<Base> {
   const records = new PausedMachines({ store, shares: shareRecords, volumes, lanes, onChange });
   const vms = new Vms({ records, volumes, log, onChange });
   const capacity = new Capacity(config.capacity);
-  const kept = { capacity, layersInUse, store, lanes, homes, shareRecords };
-  return { ...computer, config, log, events, ...kept, localVolumes, volumes, vms };
+  const machines = { capacity, lanes, homes, vms };
+  const saved = { layersInUse, store, shareRecords, localVolumes, volumes };
+  return { ...computer, config, log, events, ...machines, ...saved };
 }
 
 /** What is opened once an image is there needs these besides. */

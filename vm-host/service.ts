@@ -68,8 +68,8 @@ export class VmService {
     const { warm } = config;
     const none =
       warm > 0 && !machinery?.warm.idle ? " None is warm yet: the first create boots one." : "";
-    const kept = `QEMU ${abilities.qemu}, ${warm} warm, SVC_WARM_VM=n keeps more ready.${none}`;
-    const note = machinery ? kept : (hint ?? image.hint);
+    const able = `QEMU ${abilities.qemu}, keeps ${warm} warm (SVC_WARM_VM).${none}`;
+    const note = machinery ? able : (hint ?? image.hint);
     const weak = weaknessesOf(abilities).join(" ");
     const notes = [note, weak].filter(Boolean).join(" ");
     return [{ what: "sandboxes", on: machinery !== null, note: notes }];

@@ -39,7 +39,7 @@ export class Builds {
     const build = this.#builds.get(id);
     if (!build) return reportOfTemplate(this.#store, id, offset);
     build.askedAt = performance.now();
-    if (!build.isOver && build.log.end <= offset) await build.log.news(waitMs);
+    if (!build.isOver && build.log.end <= offset) await build.log.changed(waitMs);
     build.askedAt = performance.now();
     return build.report(offset);
   }
@@ -50,8 +50,8 @@ export class Builds {
     this.#builds.delete(id);
     if (!build || build.isOver) return;
     build.cancel();
-    // Its machine is gone, and nothing is written any more, when this is over.
-    while (!build.isOver) await build.log.news(SWEEP_MS);
+    // When the loop ends, the machine is gone and nothing is written any more.
+    while (!build.isOver) await build.log.changed(SWEEP_MS);
   }
 
   async close(): Promise<void> {

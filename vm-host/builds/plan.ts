@@ -4,7 +4,7 @@ import { hashOf } from "../images/recipe.ts";
 /** Counts up when the same steps make something else. */
 const FORMAT = 1;
 
-/** What the steps so far have set for those that follow, and for machines of the template. */
+/** What the steps so far have set for the steps that follow, and for machines of the template. */
 export interface Setting {
   envs: Record<string, string>;
   cwd: string | undefined;

@@ -21,7 +21,7 @@ export const MountedVolume = z.object({
 });
 export type MountedVolume = z.infer<typeof MountedVolume>;
 
-/** The images of those that have one. */
+/** The images of volumes; a throw-away has none. */
 export const filesOf = (volumes: readonly MountedVolume[] = []): string[] =>
   volumes.flatMap(({ file }) => file ?? []);
 
@@ -34,6 +34,6 @@ export async function changedAt(image: string): Promise<string> {
   return String((await stat(image, { bigint: true })).mtimeNs);
 }
 
-/** The folder that holds another one is mounted before it. */
+/** A folder is mounted before the folders in it. */
 export const shallowFirst = <Item extends { path: string }>(items: readonly Item[]): Item[] =>
   items.toSorted((left, right) => left.path.length - right.path.length);

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Boots of machines that somebody waits for. What can wait goes after them. */
+/** The boots that a caller waits for. Builds of golden machines wait for them. */
 export class Boots {
   readonly #under = new Set<Promise<unknown>>();
 
-  /** One that is under way until this is settled. */
+  /** A boot is under way until this promise is settled. */
   add(over: Promise<unknown>): void {
     const one: Promise<unknown> = over.catch(() => null).then(() => this.#under.delete(one));
     this.#under.add(one);

@@ -57,7 +57,7 @@ export class GoldenMachines {
     this.holds = new Holds(options.folder);
   }
 
-  /** The golden machine of a machine like this, or null. One that is not as it was made is thrown away. */
+  /** The golden machine for a machine like this, or null. A golden machine that has changed on disk is thrown away. */
   async find(spec: MachineSpec): Promise<GoldenMachine | null> {
     return this.get(this.#keyOf(spec), spec);
   }
@@ -162,7 +162,7 @@ export class GoldenMachines {
     return null;
   };
 
-  /** Puts a whole one in its place, and makes room for it. */
+  /** Moves a finished golden machine to its place, and drops others where there is too little space. */
   async #finish(made: Omit<GoldenMachine, "digest">): Promise<GoldenMachine> {
     const { key, folder: work } = made;
     const note = await noteOf(made);
@@ -188,7 +188,7 @@ export class GoldenMachines {
     }
   }
 
-  /** Drops those that were not used for the longest time. */
+  /** Drops golden machines that were not used for the longest time. */
   async #keepBudget(newest: string): Promise<void> {
     const { folder, budgetBytes, log } = this.#options;
     const names = (await readdir(folder)).filter((name) => /^[0-9a-f]+$/.test(name));

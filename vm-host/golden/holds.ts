@@ -24,7 +24,7 @@ export class Holds {
     await rm(join(this.#of(key), name), { force: true });
   }
 
-  /** Whether anybody needs it. Forgets those that are gone. */
+  /** Whether a machine or record needs it. Forgets holders that are gone. */
   async areOn(key: string): Promise<boolean> {
     const folder = this.#of(key);
     let isHeld = false;

@@ -16,11 +16,11 @@ import { GuestSocket } from "./socket.ts";
 
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
-/** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
+/** The agent ends a command at its time by itself; an agent that is silent for so long after is gone. */
 const SILENCE_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
-/** So far off it must not be for anybody: waited for. */
+/** A clock that is later than this is corrected before anything else. */
 const CLOCK_LIMIT_MS = 300;
 const CLOCK_TRIES = 4;
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
@@ -69,7 +69,7 @@ export class Guest {
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
-    // After a boot the first answer takes seconds: the clock must not wait for it. One that was saved answers at once.
+    // After a boot the first answer takes seconds: the time must not be sent before. A saved machine answers at once.
     if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
     const nowMs = Date.now();
     const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });

@@ -46,7 +46,7 @@ export class Maker {
     const clone = golden && (await this.#clone(golden));
     if (clone) return clone;
     const made = await this.#boot(spec);
-    // The boot goes on when it is handed on; its build waits until it is over, and until no other one is under way.
+    // The machine still boots when it is returned; the build waits until no boot is under way.
     this.prepare(spec);
     return made;
   }

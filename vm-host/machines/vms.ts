@@ -73,7 +73,7 @@ export class Vms {
     return [...starting, ...running, ...paused];
   }
 
-  /** Those that run, or can. */
+  /** The machines that run or are parked. */
   get all(): Vm[] {
     return [...this.#vms.values()].filter(({ isOver }) => !isOver);
   }
@@ -92,7 +92,7 @@ export class Vms {
     return placing.finally(() => this.#placing.delete(id));
   }
 
-  /** Ends a machine, also one that is on its way. Nothing when there is none. */
+  /** Ends a machine, also while it is being made. Does nothing when there is no such machine. */
   async end(id: string): Promise<void> {
     if (this.#placing.has(id)) this.#cancelled.add(id);
     await this.#end(id);
@@ -126,7 +126,7 @@ export class Vms {
     this.#options.onChange();
   }
 
-  /** It ends, and that is as it should be. */
+  /** The machine ends as it should: nothing of it is reported any more. */
   release(vm: Vm): void {
     if (this.#vms.get(vm.id) === vm) this.#vms.delete(vm.id);
     this.#options.onChange();

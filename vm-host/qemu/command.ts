@@ -9,7 +9,7 @@ export const MACHINE = "pc-q35-7.2";
 /** The descriptor under which a clone finds the state it starts from. */
 export const STATE_FD = 3;
 
-/** Translated code that is kept for each processor. With a third of it whatever is large is translated over and over. */
+/** Translated code that QEMU keeps for each processor. With a third of this, large programs are translated over and over. */
 const CODE_MB = 64;
 
 const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
@@ -92,7 +92,7 @@ function kernelOf({ image, initrd }: MachineSpec, accelerator: string): string[]
   return ["-kernel", image.vmlinuz, "-initrd", initrd.file, "-append", line];
 }
 
-/** By one name wherever it comes from: what one machine saved whole another one loads. */
+/** Always called `mem`: a stream that one machine saved is loaded by another. */
 function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {
   const size = `id=mem,size=${memMb}M`;
   if (!memory) return ["-object", `memory-backend-ram,${size}`];

@@ -37,7 +37,7 @@ export interface MachineParts {
   spec: MachineSpec;
   folder: string;
   golden: GoldenMachine | null;
-  /** The newest first: that one it writes. */
+  /** The newest first. The machine writes the newest. */
   layers: string[];
   diskGb: number;
   volumes: MountedVolume[];
@@ -213,8 +213,8 @@ export class QemuMachine implements Machine {
 
   /** Reads the state of all devices from descriptor 3; the memory is in place already. */
   async load(): Promise<void> {
-    // It is where it was on its network: nobody needs to hear of it five times. Not 0: then a reset of the network device,
-    // of a guest that reboots or binds its driver anew, ends QEMU 7.2 by a null pointer.
+    // Its address has not changed: one announcement is enough. Without any, a reset of the network device, by a guest that
+    // reboots or binds its driver anew, ends QEMU 7.2 by a null pointer.
     await this.#qmp.execute("migrate-set-parameters", { "announce-rounds": 1 });
     await this.#qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
     const until = Date.now() + LOAD_MS;
@@ -238,7 +238,7 @@ export class QemuMachine implements Machine {
     this.#isKept = isKept;
   }
 
-  /** Ends the process in order, so that its disk is whole. Of its files that one stays. */
+  /** Ends the process in order, so that its disk is whole. Of its files only the disk stays. */
   async quit(): Promise<void> {
     this.keepDisk(true);
     await this.#qmp.execute("quit").catch(() => null);
@@ -258,7 +258,7 @@ export class QemuMachine implements Machine {
   }
 }
 
-/** Fills a new machine; one that does not take it is ended. */
+/** Loads a saved state into a new machine. A machine that does not load ends. */
 export async function loaded(
   machine: QemuMachine,
   load: () => Promise<void>,

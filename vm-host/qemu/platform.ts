@@ -11,7 +11,7 @@ export async function qemuVersion(): Promise<string | null> {
   return /version (\d[\d.]*)/.exec(text)?.[1] ?? null;
 }
 
-/** What records need of a host, whatever they are of, to go on there. */
+/** What every record needs of a host to go on there. */
 export async function hostPlatform(
   version: string,
   { name }: Pick<Accelerator, "name">,

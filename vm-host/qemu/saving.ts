@@ -72,7 +72,7 @@ async function comingRegion({ pid, gone }: Pick<QemuProcess, "pid" | "gone">, me
   }
 }
 
-/** Writes a golden machine's memory with a folder's pages over it. What is empty there takes no room here. */
+/** Writes a golden machine's memory with a folder's pages over it. Empty parts take no space. */
 export async function spreadMemory(
   golden: GoldenMachine,
   folder: string,

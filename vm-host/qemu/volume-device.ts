@@ -12,7 +12,7 @@ const Devices = z.array(z.object({ name: z.string() }));
 export function nodeOf({ slot, sizeBytes, file }: MountedVolume): Record<string, unknown> {
   const node = { "node-name": nodeName(slot) };
   if (file === null) return { ...node, driver: "null-co", size: sizeBytes, "read-zeroes": true };
-  // What the guest frees, and zeros that it writes, take no room here.
+  // What the guest frees, and zeros that it writes, take no space here.
   const sparse = { discard: "unmap", "detect-zeroes": "unmap" };
   return {
     ...node,

@@ -21,8 +21,8 @@ const Extents = z.array(z.object({ start: bytes, length: bytes, data: z.boolean(
 export type Confine = (command: string[]) => string[];
 
 /**
- * What a machine writes into its volumes, by QEMU's dirty bitmaps: each time that it is asked another one begins before the
- * last one ends, so no write is in none of them.
+ * What a machine writes into its volumes, by QEMU's dirty bitmaps: at each question the next bitmap begins before the last
+ * one ends, so that every write is in at least one of them.
  */
 export class WriteLog {
   readonly #monitor: Pick<Qmp, "execute">;
@@ -67,12 +67,12 @@ export class WriteLog {
     }
   }
 
-  /** The volume is another one, or gone. */
+  /** The slot holds another volume, or none. */
   forget(slot: number): void {
     this.#names.delete(slot);
   }
 
-  /** What a bitmap has recorded. A write is recorded when it is done, so one that is under way is in the next. */
+  /** Ends a bitmap and reads it. A write is recorded when it is done: a write that is under way is in the next bitmap. */
   async #end(node: string, name: string): Promise<Extent[]> {
     await this.#monitor.execute("block-dirty-bitmap-disable", { node, name });
     await this.#serve();

@@ -15,7 +15,7 @@ export class DurableSnapshots {
   get next(): string[] {
     const durable = this.#store.all("snapshot").filter((record) => record.durable);
     const ids = durable.map(({ id }) => id);
-    // Those that are gone need not be remembered.
+    // A snapshot that is gone need not be remembered.
     for (const id of this.#told) if (!ids.includes(id)) this.#told.delete(id);
     return ids.filter((id) => !this.#told.has(id)).slice(0, AT_ONCE);
   }

@@ -64,7 +64,7 @@ export class RecordKeeper {
     this.#promotion = new Promotion(options);
   }
 
-  /** Saves a machine. A live one stands still for `stoppedMs` and goes on, whatever happens; another stays stopped. */
+  /** Saves a machine. With `isLive` it stands still for `stoppedMs` and goes on, whatever happens; else it stays stopped. */
   async take(
     vm: Vm,
     { kind, id, isLive, home }: NewRecord,

@@ -24,7 +24,7 @@ export async function pack(from: string, to: string): Promise<number> {
   return size;
 }
 
-/** Unpacks a file of so many bytes. What is empty in it takes no room. Throws when it is not what was packed. */
+/** Unpacks a file of so many bytes. Empty blocks take no space. Throws when it is not what was packed. */
 export async function unpack(from: string, to: string, bytes: number): Promise<void> {
   const file = await open(to, "w", 0o600);
   try {

@@ -19,12 +19,12 @@ export interface PromotionParts {
   log: Log;
 }
 
-/** Makes golden machines of records that are forked often. */
+/** Makes golden machines of records that are forked often (promotes them). */
 export class Promotion {
   readonly #parts: PromotionParts;
-  /** Records that are being made golden machines, and those that could not be. */
+  /** Keys of records that are being promoted, and of records that could not be. */
   readonly #promoting = new Set<string>();
-  /** Those that will be, once it is quiet. */
+  /** Keys of records that are promoted once it is quiet. */
   readonly #waiting = new Map<string, { timer: NodeJS.Timeout; until: number }>();
 
   constructor(parts: PromotionParts) {

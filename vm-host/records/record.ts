@@ -61,7 +61,7 @@ export const MachineRecord = z.object({
   recordId: RecordId.default(newRecordId),
   /** Whose it is; null of a record that cannot be shipped. */
   org: z.string().nullable().default(null),
-  /** The sandbox's id when it is paused or the checkpoint of one that runs; the snapshot's own; a copy's `recordId`. */
+  /** Of a paused machine or a checkpoint the sandbox's id; a snapshot's own id; a copy's `recordId`. */
   id: z.string().min(1),
   /**
    * A copy is another host's record, fetched to go on from. A layer (a step) is what a step of a template's build has made;

@@ -180,7 +180,7 @@ export class Shipper {
     await this.#finish(folder, bundle);
   }
 
-  /** What the record must bring itself: of a golden machine that is anybody's only one copy is there. */
+  /** The golden machine that lies with the record. A golden machine that belongs to nobody lies in the store once, for all. */
   async #shipGolden({ golden }: SavedMachine, folder: ObjectFolder): Promise<GoldenBundle | null> {
     if (!golden) return null;
     if (golden.isOwn) return this.#goldenFiles(golden, folder, ownGoldenName);
@@ -233,7 +233,7 @@ export class Shipper {
   }
 }
 
-/** Whether the same again may work: the store is away, or this disk has no room for what is packed. */
+/** Whether another try may work: the store is away, or this disk is too full to pack a file. */
 function isPassing(error: unknown): boolean {
   if (error instanceof ObjectStoreError) return error.isPassing;
   return error instanceof Error && "code" in error && PASSING.includes(String(error.code));

@@ -103,7 +103,7 @@ export class RecordStore {
     return folder;
   }
 
-  /** Makes a draft a record, all at once: on the disk first, then under its name. One like it goes only then. */
+  /** Makes a draft a record, all at once: on the disk first, then under its name. The record that it replaces goes then. */
   async commit(draft: string, record: MachineRecord): Promise<StoredRecord> {
     const { kind, id } = record;
     await writeFile(join(draft, RECORD_FILE), JSON.stringify(record), { mode: 0o600 });
@@ -129,7 +129,7 @@ export class RecordStore {
       if (name !== RECORD_FILE) await link(join(folder, name), join(draft, name));
   }
 
-  /** Says something else of a record. Its layers may become others that hold the same. Null when it is gone. */
+  /** Changes what a record says. Its layers may become other layers with the same content. Null when the record is gone. */
   async change({ record }: StoredRecord, change: Change): Promise<StoredRecord | null> {
     const before = this.#stored.get(keyOf(record.kind, record.id));
     if (before?.record.recordId !== record.recordId) return null;
@@ -167,7 +167,7 @@ export class RecordStore {
     this.#onChange();
   }
 
-  /** From now on something of this record may be in the object store. */
+  /** From now on a part of this record may be in the object store. */
   ship(recordId: string): void {
     this.#shipped.add(recordId);
   }
@@ -196,7 +196,7 @@ export class RecordStore {
     return layers.map((name) => join(this.layers, name));
   }
 
-  /** Removes those of these layers that nobody needs. */
+  /** Removes layers, but for those that a machine or record needs. */
   async releaseLayers(layers: string[]): Promise<void> {
     const needed = this.#needed();
     for (const name of layers.map(nameOf))

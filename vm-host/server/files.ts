@@ -21,7 +21,7 @@ const STATUSES: Record<string, number> = {
   TooLarge: 400,
 };
 
-/** GET /vms/:sandboxId/files?path=: the bytes of a file. A missing one is a clean 404. */
+/** GET /vms/:sandboxId/files?path=: the bytes of a file; 404 where there is none. */
 export async function downloadFile(call: VmCall): Promise<void> {
   const { response } = call;
   await withFile(call, async (vm, path) => {

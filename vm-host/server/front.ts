@@ -62,7 +62,7 @@ export function createFront(front: Front): Server {
   });
   // A command or a transfer may take longer than Node lets a request take.
   server.requestTimeout = 0;
-  // Longer than the gateway keeps a connection: else it may send on one that closes here at that moment.
+  // Longer than the gateway keeps a connection: else it may send on a connection that closes here at that moment.
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   return server;
 }

@@ -24,23 +24,23 @@ export async function storeChunks(
   { fresh, folder }: { fresh: string[]; folder: string },
   sent: (hash: string) => void,
 ): Promise<void> {
-  await inTurns(fresh, async (hash) => {
+  await eachOf(fresh, async (hash) => {
     await store().upload(objectOf(volume, hash), join(folder, hash));
     sent(hash);
     await rm(join(folder, hash), { force: true });
   });
 }
 
-/** Removes from the store what it has of a volume and no longer needs, by hashes. What stays is only room. */
+/** Removes from the store the chunks of a volume that it no longer needs, by hashes. A chunk that stays only takes space. */
 export async function dropChunks(
   store: Door,
   volume: string,
   before: Iterable<string>,
   now: Iterable<string>,
 ): Promise<void> {
-  const kept = new Set(now);
-  const old = new Set([...before].filter((hash) => !kept.has(hash)));
-  await inTurns([...old], (hash) => store().remove(objectOf(volume, hash)));
+  const needed = new Set(now);
+  const old = new Set([...before].filter((hash) => !needed.has(hash)));
+  await eachOf([...old], (hash) => store().remove(objectOf(volume, hash)));
 }
 
 /** Makes an image of what the store has: whole and as it was stored, or not at all. */
@@ -55,7 +55,7 @@ export async function fetchImage(
   const file = await open(draft, "wx+", 0o600);
   try {
     await file.truncate(sizeBytes);
-    await inTurns(Object.entries(chunks), async ([number, hash]) => {
+    await eachOf(Object.entries(chunks), async ([number, hash]) => {
       const bytes = await fetchChunk(store, volume, hash);
       await writeWhole(file, bytes, Number(number) * chunkBytes);
     });
@@ -75,7 +75,7 @@ async function fetchChunk(store: Door, volume: string, hash: string): Promise<Bu
 }
 
 /** A few at a time; ends when all that began have ended. */
-async function inTurns<Item>(items: Item[], work: (item: Item) => Promise<void>): Promise<void> {
+async function eachOf<Item>(items: Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = [...items];
   const worker = async (): Promise<void> => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) {

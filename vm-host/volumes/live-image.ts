@@ -42,9 +42,9 @@ type Copies = Map<number, number | null>;
 export class LiveImage {
   readonly #image: string;
   readonly #writer: Writer;
-  /** What the chunks were when each was read last. One that is not here was zeros. */
+  /** The hash of each chunk when it was read last. A chunk without a hash was zeros. */
   readonly #chunks = new Map<number, string>();
-  /** Those that may be something else by now. */
+  /** Numbers of chunks that may have changed since. */
   readonly #stale = new Set<number>();
   /** Nothing was written that is not among the stale or told by the next answer of the writer. */
   #isKnown = false;
@@ -130,7 +130,7 @@ export class LiveImage {
     }
   }
 
-  /** As it is, with nothing done to it: hashing and packing take longer than anybody should wait. */
+  /** Copies the bytes only: hashing and packing take longer than a writer should wait. */
   async #copy(spool: string, signal: AbortSignal): Promise<Copies> {
     const copies: Copies = new Map();
     await using file = await open(spool, "w", 0o600);

@@ -90,7 +90,7 @@ export class LocalVolumes {
         await this.#keep({ ...note, epoch: Math.max(note.epoch, epoch) });
         throw new VolumeBusy("Another machine of this host has it.");
       }
-      // One that went on elsewhere meanwhile, and is back, has a newer copy there.
+      // A sandbox that ran on another host meanwhile, and is back, has a newer copy there.
       if (note?.holder !== holder || mount.takeOver) {
         const newest = await this.#transfer.newest(note, mount, this.#closing.signal);
         await this.#keep({ ...newest, epoch, path, holder });
@@ -122,9 +122,9 @@ export class LocalVolumes {
     );
   }
 
-  /** Resolves when nobody reads these images any more, and what is to be done then is. */
-  async settle(volumeIds: string[], act = async (): Promise<void> => {}): Promise<void> {
-    await Promise.all(volumeIds.map((id) => this.#alone(id, act)));
+  /** Resolves when nobody reads these images any more, and `then` is done. */
+  async settle(volumeIds: string[], then = async (): Promise<void> => {}): Promise<void> {
+    await Promise.all(volumeIds.map((id) => this.#alone(id, then)));
   }
 
   /** Stores what the store lacks, again and again until it is done. Of an image that nobody writes. */
@@ -152,7 +152,7 @@ export class LocalVolumes {
   sync(volumeId: string, read = this.#still(volumeId)): Promise<void> {
     return this.#lanes.run(volumeId, "sync", async () => {
       const note = this.#notes.get(volumeId);
-      // Whoever has it writes it again: the next sync is that one's.
+      // A machine that has the volume writes it again: its next sync stores the rest.
       if (!note || (note.holder === null && !note.isOpen)) return;
       const breaking = new AbortController();
       this.#syncing.set(volumeId, breaking);

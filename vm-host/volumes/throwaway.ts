@@ -32,7 +32,7 @@ export function fitting(volumes: MountedVolume[], isOwn: boolean): Promise<Mount
   );
 }
 
-/** Lets a machine that began from somebody's snapshot go of the volumes that its memory has: they are not its own. */
+/** Takes the throw-aways out of a machine that began from a record: the volumes that its memory knows are not its own. */
 export async function dropThrowaways({ machine, guest }: Ends): Promise<void> {
   const volumes = machine.volumes.filter(({ file }) => file === null);
   for (const volume of shallowFirst(volumes).toReversed()) {

@@ -43,8 +43,8 @@ export class Volumes {
   }
 
   /**
-   * Mounts what a sandbox has, and its memory has not: as it is now, whatever the record says of it. A machine that
-   * goes on on another host takes along what is stored; a snapshot's own volumes are nobody's any more.
+   * Mounts the volumes of a sandbox that its memory does not know, as they are now, not as the record says. A machine that
+   * was moved to this host gets what is stored; volumes named in a snapshot are not mounted.
    */
   async remount(holder: string, { kind, volumes }: RecordedVolumes, ends: Ends): Promise<void> {
     const had = kind === "snapshot" ? [] : volumes;
@@ -55,7 +55,7 @@ export class Volumes {
     for (const note of shallowFirst(missing)) await this.#mount(note, ends);
   }
 
-  /** Whether a guest has room for the volumes of a sandbox. Throws `PathTaken`. */
+  /** Throws `PathTaken` where a volume of a sandbox cannot be mounted in a guest. */
   async checkPaths(holder: string, guest: Ends["guest"]): Promise<void> {
     for (const { path } of this.#local.of(holder)) await checkPath(guest, path);
   }

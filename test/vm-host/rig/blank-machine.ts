@@ -13,7 +13,7 @@ export const MIB = 1024 * 1024;
 const SIZE_BYTES = 1024 * MIB;
 const SLOT = 0;
 /** A command that a test has broken stays broken: nobody waits long for it. */
-const GONE_MS = 500;
+const GONE_MS = 2_000;
 
 /** A real QEMU that runs no guest, with a volume: the test writes to the disk where a guest would. */
 export class BlankMachine {

@@ -9,15 +9,12 @@ import { type PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import * as z from "zod";
-import { writeAgent } from "../../../scripts/bundle-agent.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
+import { COMPILED, bundledAgent } from "../../support/process/vm-host.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
 import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
-const AGENT = fileURLToPath(new URL("../../../dist/guest-agent/agent.mjs", import.meta.url));
-/** Hosts share what Node has compiled of their sources. */
-const COMPILED = join(tmpdir(), "svc-compiled");
 const MINUTE = 60_000;
 /** So often a machine of a size is asked for until it is a clone. */
 const TEMPLATE_TRIES = 20;
@@ -31,9 +28,6 @@ const Ready = z.object({
   table: z.array(z.object({ what: z.string(), on: z.boolean(), note: z.string() })),
 });
 type Ready = z.infer<typeof Ready>;
-
-/** The agent's bundle: its sources do not change while a file of tests runs. */
-let agent: Promise<string> | undefined;
 
 export interface RigOptions {
   env?: Record<string, string>;
@@ -67,7 +61,7 @@ export class Rig {
   }
 
   static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
-    await (agent ??= writeAgent(AGENT));
+    await bundledAgent();
     const gateway = new Gateway(objects);
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
