@@ -91,7 +91,7 @@ export class PoolService {
       log,
       quietMs: QUIET_MS,
       call: fetch,
-      snapshot: () => this.#snapshot(),
+      nextBeat: () => this.#snapshot(),
       onAnswer: (reply, beat) => this.#answered(reply, beat),
     });
   }

@@ -104,7 +104,7 @@ export class VmService {
       hostToken,
       log,
       call: fetch,
-      snapshot: () => this.#snapshot(),
+      nextBeat: () => this.#snapshot(),
       onAnswer: (reply, beat) => this.#answered(reply, beat),
     });
   }
