@@ -1,9 +1,9 @@
-/** How a customer's socket went: with a close frame, or cut. */
+/** How a customer's socket ended: with a close frame, or cut. */
 export type SocketEnd = "clean" | "dropped";
 
-/** A customer's open socket, of either kind. */
+/** A customer's open socket: of Playwright's wire protocol or of CDP. */
 export interface CustomerSocket {
-  /** Closes it with a code and a reason. */
+  /** Closes the socket with a code and a reason. */
   end(code: number, reason: string): void;
 }
 
@@ -12,8 +12,8 @@ interface Goodbye {
   reason: string;
 }
 
-/** The customer sockets of one session, and how the last one went. */
-export class Sockets {
+/** The customer sockets of one session, and how the last of them ended. */
+export class CustomerSockets {
   lastClose: SocketEnd | null = null;
   lastActivityAt = Date.now();
   readonly #open = new Set<CustomerSocket>();
@@ -32,7 +32,7 @@ export class Sockets {
     this.#open.add(socket);
     this.touch();
     this.#onChange();
-    // The session ended while this socket was on its way.
+    // The session ended while this socket was opening.
     if (this.#goodbye) socket.end(this.#goodbye.code, this.#goodbye.reason);
   }
 
@@ -47,7 +47,7 @@ export class Sockets {
     this.lastActivityAt = Date.now();
   }
 
-  /** Closes all of them, and those that still come. */
+  /** Closes all sockets, and those that are added later. */
   end(code: number, reason: string): void {
     this.#goodbye = { code, reason };
     for (const socket of this.#open) socket.end(code, reason);

@@ -1,15 +1,15 @@
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
-import type { Machine } from "./machine.ts";
-import type { Pool } from "./pool.ts";
-import type { Shelf } from "./shelf.ts";
-import type { ServedVersions } from "./wire/served.ts";
+import type { HostFitness } from "./launch/host-fitness.ts";
+import type { ServedVersions } from "./playwrights/served-versions.ts";
+import type { Sessions } from "./sessions/sessions.ts";
+import type { WarmSlots } from "./slots/warm-slots.ts";
 
-export interface Parts {
-  pool: Pool;
-  shelf: Shelf;
-  machine: Machine;
+export interface HeartbeatParts {
+  sessions: Sessions;
+  warmSlots: WarmSlots;
+  hostFitness: HostFitness;
   config: PoolConfig;
   served: ServedVersions;
   url: string;
@@ -17,25 +17,25 @@ export interface Parts {
   stealthHint: string;
 }
 
-/** What the pool says of itself at this moment, with the next seq. */
-export function snapshotOf(parts: Parts): PoolHeartbeat {
-  const { pool, shelf, machine, config, served, url, stealthHint } = parts;
-  const hint = machine.hint ?? shelf.hint;
-  const counts = machine.hint ? { idle: 0, recycling: 0 } : shelf.counts;
+/** Builds the heartbeat of this moment, with the next sequence number. */
+export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
+  const { sessions, warmSlots, hostFitness, config, served, url, stealthHint } = parts;
+  const hint = hostFitness.hint ?? warmSlots.hint;
+  const counts = hostFitness.hint ? { idle: 0, recycling: 0 } : warmSlots.counts;
   return {
     type: "pool",
-    bootId: pool.bootId,
-    seq: pool.nextSeq(),
+    bootId: sessions.bootId,
+    seq: sessions.nextSeq(),
     url,
-    versions: { chromium: machine.version, wire: served.list },
-    isolation: machine.isolation,
-    memoryCap: machine.memoryCap,
+    versions: { chromium: hostFitness.version, wire: served.list },
+    isolation: hostFitness.isolation,
+    memoryCap: hostFitness.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
     kinds: {
-      fast: { ...counts, busy: pool.busy, ...(hint !== null && { hint }) },
+      fast: { ...counts, busy: sessions.count, ...(hint !== null && { hint }) },
       stealth: { idle: 0, busy: 0, recycling: 0, hint: stealthHint },
     },
-    ...(pool.isDraining && { draining: true }),
-    slots: pool.reports(),
+    ...(sessions.isDraining && { draining: true }),
+    slots: sessions.reports(),
   };
 }

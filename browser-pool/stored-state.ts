@@ -14,12 +14,12 @@ const Cookie = z.looseObject({
   sameSite: z.enum(["Strict", "Lax", "None"]).default("Lax"),
 });
 const Origin = z.looseObject({
-  // Loading one visits it, answered from here: nothing but a site may be visited.
+  // Loading an origin visits it, with an answer made here: nothing but a site may be visited.
   origin: z.url({ protocol: /^https?$/ }),
   localStorage: z.array(z.looseObject({ name: z.string(), value: z.string() })).default([]),
 });
 
-/** A stored state as Playwright writes it. What is beyond this, as IndexedDB, Playwright checks when it loads it. */
+/** A stored state as Playwright writes it. Playwright checks further parts, such as IndexedDB, when it loads the state. */
 export const StoredState = z.looseObject({
   cookies: z.array(Cookie).default([]),
   origins: z.array(Origin).default([]),

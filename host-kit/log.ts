@@ -10,7 +10,7 @@ export function createLog(room: string, level = "info"): Log {
   return pino({ level, base: { room } }, destination({ fd: 2, sync: true }));
 }
 
-/** What a caught value says, for a log line. */
+/** The text of a caught value, for a log line. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

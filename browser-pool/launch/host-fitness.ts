@@ -1,16 +1,14 @@
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
-import { type Caps, Cgroups } from "@svc/host-kit/cgroups.ts";
-import type { PoolConfig } from "./config.ts";
-import { type Fitness, type Unfit, judge } from "./launch/fitness.ts";
+import { Cgroups } from "@svc/host-kit/cgroups.ts";
+import { type Fitness, type Unfit, judge } from "./fitness.ts";
 
-/** Of a browser, and of a Playwright. A renderer has some fifteen threads. */
-export const SLOT_CAPS: Caps = { memoryBytes: 2 * 1024 ** 3, tasks: 4_096 };
 const AGAIN_MS = 30_000;
 
-/** What the machine under this pool can do. Judged again while it is unfit, so that the fix takes effect. */
-export class Machine {
+/** Whether this host can serve browsers, and how well. Judged again while it is unfit, so that a fix takes effect. */
+export class HostFitness {
   readonly #cgroups: Cgroups | null;
   readonly #chromium: string | null;
+  readonly #becameFit = Promise.withResolvers<void>();
   #judgement: Fitness | Unfit;
   #timer: NodeJS.Timeout | null = null;
 
@@ -22,14 +20,17 @@ export class Machine {
     this.#chromium = chromium;
     this.#judgement = judgement;
     this.#cgroups = cgroups;
+    if (!this.fitness) this.#judgeLater();
   }
 
-  static async judged({ chromium }: PoolConfig, run: string): Promise<Machine> {
+  /** Judges the host. `run` names the cgroups; `chromium` is the browser's path, null: found in PATH. */
+  static async open(chromium: string | null, run: string): Promise<HostFitness> {
     const isRoot = process.getuid?.() === 0;
     const cgroups = isRoot ? await Cgroups.make(run) : null;
-    return new Machine(chromium, await judge(chromium), cgroups);
+    return new HostFitness(chromium, await judge(chromium), cgroups);
   }
 
+  /** Null while the host cannot serve browsers; `hint` says why. */
   get fitness(): Fitness | null {
     return "hint" in this.#judgement ? null : this.#judgement;
   }
@@ -38,6 +39,12 @@ export class Machine {
     return "hint" in this.#judgement ? this.#judgement.hint : null;
   }
 
+  /** Resolves when a host that was unfit at its start has become fit. */
+  get becameFit(): Promise<void> {
+    return this.#becameFit.promise;
+  }
+
+  /** The browser's version; empty while the host is unfit. */
   get version(): string {
     return this.fitness?.version ?? "";
   }
@@ -46,7 +53,7 @@ export class Machine {
     return this.fitness?.isolation ?? "none";
   }
 
-  /** Where slots and Playwrights are capped; null when nothing is. */
+  /** Where slots and Playwright processes are capped; null when nothing is. */
   get cgroups(): Cgroups | null {
     return this.isolation === "uid" ? this.#cgroups : null;
   }
@@ -55,19 +62,17 @@ export class Machine {
     return this.cgroups !== null;
   }
 
-  /** Calls `onFit` once the machine has become fit. */
-  watch(onFit: () => void): void {
-    if (this.fitness) return;
+  close(): void {
+    if (this.#timer) clearTimeout(this.#timer);
+  }
+
+  #judgeLater(): void {
     this.#timer = setTimeout(() => {
       void judge(this.#chromium).then((judgement) => {
         this.#judgement = judgement;
-        if (this.fitness) onFit();
-        else this.watch(onFit);
+        if (this.fitness) this.#becameFit.resolve();
+        else this.#judgeLater();
       });
     }, AGAIN_MS).unref();
-  }
-
-  close(): void {
-    if (this.#timer) clearTimeout(this.#timer);
   }
 }

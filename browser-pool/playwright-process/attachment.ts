@@ -1,7 +1,7 @@
 import { Server } from "node:http";
 import type { Socket } from "node:net";
 import { CdpPipe } from "../cdp/pipe.ts";
-import type { StoredState } from "../profile.ts";
+import type { StoredState } from "../stored-state.ts";
 import {
   type Answer,
   type Handover,
@@ -9,43 +9,43 @@ import {
   controlText,
   isControl,
   readControl,
-} from "../wire/control.ts";
-import { endpointOf, filesOf, proxyOf } from "../wire/layout.ts";
-import { UnknownPlaywright } from "../wire/served.ts";
+} from "../playwrights/messages.ts";
+import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
+import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 import { confine, keepEndpoint } from "./confinement.ts";
 import { Customer } from "./customer.ts";
 import { listeningAt } from "./network.ts";
 import type { Playwright, PlaywrightBrowser } from "./packages.ts";
 import { LineTransport } from "./transport.ts";
 
-/** As long as a launch may take: it is part of one. */
+/** As long as a launch may take: attaching is part of a launch. */
 const ATTACH_MS = 60_000;
 
 type Goodbye = Extract<Question, { end: number }>;
 
-/** What this process is: a Playwright of one minor, and the folder it shares with the pool. */
-export interface Place {
+/** The Playwright of this process, and the folder that it shares with the pool. */
+export interface ThisPlaywright {
   playwright: Playwright;
   version: string;
   root: string;
-  /** By the key of their slots. */
+  /** By the keys of their slots. */
   attachments: Map<string, Attachment>;
 }
 
 /** One browser that the pool lets this Playwright drive, for as long as the connection lasts. */
 export class Attachment {
-  readonly #place: Place;
+  readonly #own: ThisPlaywright;
   readonly #line: CdpPipe;
   readonly #transport: LineTransport;
   readonly #customers = new Map<number, Customer>();
-  /** Goodbyes to customers whose sockets are on their way still. */
+  /** Goodbyes to customers whose sockets have yet to arrive. */
   readonly #goodbyes = new Map<number, Goodbye>();
   #key = "";
   #browser: PlaywrightBrowser | null = null;
   #server: Server | null = null;
 
-  constructor(place: Place, socket: Socket) {
-    this.#place = place;
+  constructor(own: ThisPlaywright, socket: Socket) {
+    this.#own = own;
     this.#line = new CdpPipe(socket, socket);
     this.#transport = new LineTransport(this.#line, () => socket.destroy());
     this.#line.open(
@@ -78,7 +78,7 @@ export class Attachment {
   }
 
   #closed(): void {
-    const { attachments } = this.#place;
+    const { attachments } = this.#own;
     if (attachments.get(this.#key) === this) attachments.delete(this.#key);
     this.#transport.closed();
   }
@@ -102,7 +102,7 @@ export class Attachment {
   }
 
   async #attach(key: string): Promise<Answer> {
-    const { playwright, root, version } = this.#place;
+    const { playwright, root, version } = this.#own;
     // Files of uploads and downloads must lie where the browser sees them.
     const options = { artifactsDir: filesOf(root, key), timeout: ATTACH_MS };
     const browser = await playwright.chromium.connectOverCDP(this.#transport, options);
@@ -121,7 +121,7 @@ export class Attachment {
     keepEndpoint(browser);
     this.#server = server;
     this.#key = key;
-    this.#place.attachments.set(key, this);
+    this.#own.attachments.set(key, this);
     return { attached: endpoint.slice(socket.length) };
   }
 

@@ -1,12 +1,11 @@
 import { isObject } from "../cdp/envelope.ts";
-import { UnknownPlaywright } from "../wire/served.ts";
+import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 import type { PlaywrightBrowser } from "./packages.ts";
 
 /**
- * Playwright takes its clients for the user of this machine: it would read and write any file they name that
- * this process may. Told that it is a server it keeps to `artifactsDir`. API requests leave through `proxy`, as
- * the browser's do. Reaches into Playwright's insides, hence exact versions, and refuses to serve when it does
- * not find them.
+ * Makes Playwright serve strangers. By default Playwright takes its clients for the user of this computer and reads and writes any
+ * file they name; as a server it keeps to `artifactsDir`. API requests leave through `proxy`, as the browser's do. Reaches
+ * into Playwright's insides, hence exact versions; throws `UnknownPlaywright` when they are not there.
  */
 export function confine(browser: PlaywrightBrowser, proxy: string): void {
   const inside = insideOf(browser);
@@ -21,7 +20,7 @@ export function confine(browser: PlaywrightBrowser, proxy: string): void {
   inside.options.proxy = { server: proxy };
 }
 
-/** Takes from clients what opens and closes their own endpoint. Playwright itself closes it with the browser. */
+/** Keeps clients from opening and closing endpoints. Playwright itself closes the endpoint with the browser. */
 export function keepEndpoint(browser: PlaywrightBrowser): void {
   const inside = insideOf(browser);
   const { stopServer, isConnected } = inside;

@@ -2,15 +2,15 @@ import { IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
-import type { CustomerEvent, Handover } from "../wire/control.ts";
+import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 
 const KEEP_ALIVE_MS = 30_000;
 const GOODBYE_MS = 2_000;
 const TOLD_MS = 1_000;
 
 /**
- * A customer's socket, handed over by the pool before its upgrade was answered. Playwright answers it and talks
- * on it; from beside it is seen how it goes, so that the pool can say so and end it.
+ * A customer's socket, handed over by the pool before its upgrade was answered. Playwright answers and uses the socket;
+ * this object watches it, so that the pool knows how the socket ends and can end it.
  */
 export class Customer {
   readonly #socket: Socket;
@@ -50,7 +50,7 @@ export class Customer {
     socket.on("data", (chunk: Buffer) => this.#heard(chunk));
   }
 
-  /** Says goodbye with a close frame of our own. Playwright writes whole frames, so one fits here. */
+  /** Ends the socket with a close frame. Playwright writes whole frames, so a frame fits between them. */
   end(code: number, reason: string): void {
     if (this.#isOver) return;
     this.#socket.write(closeFrame(code, reason));

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
-import { Handover } from "../wire/control.ts";
-import { controlOf } from "../wire/layout.ts";
+import { Handover } from "../playwrights/messages.ts";
+import { controlOf } from "../playwrights/folders.ts";
 import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
 import { playwrightOf } from "./packages.ts";
 
-// Playwright, serving strangers: a process that may do nothing else. Started by wire/playwrights.ts with the
+// Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
 // folder that it shares with the pool and the minor it is to be.
 const READY_FD = 4;
 const [, , root = "", name = ""] = process.argv;
@@ -30,7 +30,7 @@ process.on("message", (message, socket) => {
 });
 process.on("disconnect", () => process.exit());
 
-const place = { playwright, version, root, attachments };
-const server = createServer((socket) => void new Attachment(place, socket));
+const own = { playwright, version, root, attachments };
+const server = createServer((socket) => void new Attachment(own, socket));
 await listeningAt(controlOf(root, version), () => once(server.listen(0), "listening"));
 writeSync(READY_FD, "ready");

@@ -1,27 +1,27 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Server, Socket } from "node:net";
-import { egressOf, keyOfProxy } from "../wire/layout.ts";
+import { egressOf, keyOfProxy } from "../playwrights/folders.ts";
 
 const REFUSED = "Not reachable from here.";
-const place = new AsyncLocalStorage<{ path: string; server: Server | null }>();
+const listening = new AsyncLocalStorage<{ path: string; server: Server | null }>();
 
-/** Does `work`; what listens in it listens on a unix socket at `path`, whatever it asks for. Says what it was. */
+/** Does `work`. A server that listens in it listens on a unix socket at `path`, whatever it asks for. Returns that server too. */
 export async function listeningAt<T>(
   path: string,
   work: () => Promise<T>,
 ): Promise<{ result: T; server: Server | null }> {
   const spot = { path, server: null };
-  const result = await place.run(spot, work);
+  const result = await listening.run(spot, work);
   return { result, server: spot.server };
 }
 
 /**
- * From now on nothing in this process listens but at a place that was given to it, or connects but to a slot's
- * way out by the name of its proxy. The process has no network anyway: this says so at once, and lets it out.
+ * From now on servers of this process listen only inside `listeningAt`, and sockets connect only to the egress socket of a slot,
+ * by the name of its proxy. The process has no network anyway: this refuses at once, and makes the one way out.
  */
 export function closeNetwork(root: string): void {
   replace(Server.prototype, "listen", (listen, server, args) => {
-    const spot = place.getStore();
+    const spot = listening.getStore();
     if (!spot || spot.server) throw new Error(REFUSED);
     spot.server = server;
     return listen.call(server, spot.path, ...args.filter((arg) => typeof arg === "function"));

@@ -1,8 +1,8 @@
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
-import type { StoredState } from "../profile.ts";
+import type { StoredState } from "../stored-state.ts";
 import type { ConnectOverCDPTransport } from "playwright-core";
 
-/** What is used of a Playwright; all that are served have it alike. */
+/** The parts of Playwright that are used here; the same in all versions that are served. */
 export interface Playwright {
   chromium: {
     connectOverCDP(
@@ -21,7 +21,7 @@ export interface PlaywrightBrowser {
   bind(title: string, options: { host: string; port: number }): Promise<{ endpoint: string }>;
 }
 
-// Each takes some 50 MiB once it is loaded: only what a client asks for is.
+// Each takes some 50 MiB once it is loaded: only the wanted version is loaded.
 const PACKAGES: Record<WireVersion, () => Promise<Playwright>> = {
   "1.65": () => import("playwright-core"),
   "1.64": () => import("playwright-core-1.64"),

@@ -2,8 +2,8 @@ import type { ConnectOverCDPTransport } from "playwright-core";
 import type { CdpPipe } from "../cdp/pipe.ts";
 
 /**
- * A browser's CDP messages, by the connection to the pool. Playwright gets one message a macrotask: given
- * several in one go it misses events, such as popups of a burst.
+ * The CDP messages of a browser, over the connection to the pool. Playwright gets one message in each macrotask: with
+ * several in one macrotask it misses events, such as popups of a burst.
  */
 export class LineTransport implements ConnectOverCDPTransport {
   onmessage?: (message: object) => void;

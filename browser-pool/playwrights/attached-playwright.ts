@@ -5,12 +5,12 @@ import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
-import type { StoredState } from "../profile.ts";
-import { WireClients } from "./clients.ts";
-import { Answer, type Question, controlText, isControl, readControl } from "./control.ts";
-import { UnknownPlaywright } from "./served.ts";
+import type { StoredState } from "../stored-state.ts";
+import { HandedSockets } from "./handed-sockets.ts";
+import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
+import { UnknownPlaywright } from "./served-versions.ts";
 
-/** The connection has ended under a question. */
+/** The connection ended before a question was answered. */
 export class PlaywrightGone extends Error {
   constructor() {
     super("Playwright is gone");
@@ -22,8 +22,8 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** One browser as a Playwright in its own process drives it: a client of the browser's multiplexer. */
-export class WireHost implements MuxClient {
+/** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
+export class AttachedPlaywright implements MuxClient {
   /** Resolves when the connection has ended, with its process or its browser. */
   readonly ended: Promise<void>;
   readonly #mux: CdpMux;
@@ -31,19 +31,19 @@ export class WireHost implements MuxClient {
   readonly #socket: Socket;
   readonly #line: CdpPipe;
   readonly #isUnwatched: () => boolean;
-  /** The sockets of customers that it has. */
-  readonly clients: WireClients;
+  /** The customers' sockets that were handed over to it. */
+  readonly sockets: HandedSockets;
   readonly #waiting: Waiting[] = [];
   #isHolding = false;
 
-  /** `isUnwatched`: whether it has no client, while others drive the browser. */
+  /** `isUnwatched`: whether this Playwright has no client while others drive the browser. */
   constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, isUnwatched: () => boolean) {
     this.#isUnwatched = isUnwatched;
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
     this.#line = new CdpPipe(socket, socket);
-    this.clients = new WireClients(browser, (message) => this.#line.write(controlText(message)));
+    this.sockets = new HandedSockets(browser, (message) => this.#line.write(controlText(message)));
     this.ended = new Promise((resolve) => {
       this.#line.open(
         (bytes) => this.#receive(bytes),
@@ -55,7 +55,7 @@ export class WireHost implements MuxClient {
     });
   }
 
-  /** Lets it attach to the browser of the slot with this key, and returns the path of its endpoint. */
+  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. */
   async attach(key: string): Promise<string> {
     try {
       await this.#mux.attach(this);
@@ -68,12 +68,12 @@ export class WireHost implements MuxClient {
     }
   }
 
-  /** Gives the default context a stored state, in place of what it has. Its sites are not asked for anything. */
+  /** Gives the default context a stored state in place of its own. No site is asked for anything. */
   async seed(state: StoredState): Promise<void> {
     await this.#ask({ seed: state });
   }
 
-  /** Rejects when it is dying. */
+  /** Rejects when the Playwright is dying. */
   async ping(): Promise<void> {
     await this.#ask({ ping: true });
   }
@@ -112,7 +112,7 @@ export class WireHost implements MuxClient {
     });
   }
 
-  // It is trusted with this browser, not more: what it may not do is seen to here.
+  // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
   #receive(bytes: Buffer): void {
     if (isControl(bytes)) {
       this.#settle(bytes);
@@ -120,7 +120,7 @@ export class WireHost implements MuxClient {
     }
     const call = readCall(bytes.toString());
     if ("error" in call) return;
-    // Playwright dismisses a dialog that no client of its own wants; those of others may want it.
+    // Playwright dismisses a dialog that none of its clients wants; the clients of others may want it.
     const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#isUnwatched();
     const forbidden = isMeddling ? "leave" : forbiddenBy(call);
     if (forbidden) {
@@ -135,7 +135,7 @@ export class WireHost implements MuxClient {
   #settle(bytes: Buffer): void {
     const answer = Answer.parse(readControl(bytes));
     if ("client" in answer) {
-      this.clients.heard(answer.client, answer.event);
+      this.sockets.heard(answer.client, answer.event);
       return;
     }
     const waiting = this.#waiting.shift();
@@ -147,7 +147,7 @@ export class WireHost implements MuxClient {
   #close(): void {
     this.#mux.detach(this);
     this.#release();
-    this.clients.close();
+    this.sockets.close();
     for (const waiting of this.#waiting.splice(0)) waiting.reject(new PlaywrightGone());
   }
 }

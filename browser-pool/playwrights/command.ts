@@ -1,28 +1,28 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { homeOf } from "../wire/layout.ts";
-import type { Fitness } from "./fitness.ts";
+import { homeOf } from "./folders.ts";
+import type { Fitness } from "../launch/fitness.ts";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
-import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "./sandbox.ts";
+import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "../launch/sandbox.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN = join(PROJECT, "browser-pool/playwright/main.ts");
+const MAIN = join(PROJECT, "browser-pool/playwright-process/main.ts");
 /** After the pipes of a sandboxed process. */
 const CHANNEL_FD = 6;
-/** What of this project it may read: no state folder, which is in it by default. */
+/** The folders of this project that a Playwright may read: not the state folder, which lies in the project by default. */
 const CODE = ["node_modules", "browser-pool", "contract", "host-kit"].map((name) =>
   join(PROJECT, name),
 );
 
 export interface PlaywrightOptions {
   fitness: Fitness;
-  /** The folder it shares with the pool. */
+  /** The folder that pool and Playwright share. */
   root: string;
   version: string;
   cgroups: string[];
 }
 
-/** The command that runs Playwright: no network, no file but code and what it shares, no privilege. */
+/** The command that runs a Playwright: without network and privilege, and with no files but code and the shared folder. */
 export async function playwrightCommand(options: PlaywrightOptions): Promise<string[]> {
   const { fitness, root, version, cgroups } = options;
   const { bwrap, setpriv } = fitness.programs;
@@ -45,21 +45,21 @@ function code(): string[] {
   return folders.flatMap((folder) => [...open(folder), "--ro-bind-try", folder, folder]);
 }
 
-// The folders above one that is shown: made by the way they would be open to root alone.
+// Folders above a visible folder: bwrap would make them for root alone.
 function open(folder: string): string[] {
   const above = dirname(folder);
   if (above === folder) return [];
   return [...open(above), ...(above === "/" ? [] : ["--perms", "0755", "--dir", above])];
 }
 
-// Of the pool's environment nothing: it holds the host token.
+// No variable of the pool: its environment holds the host token.
 function environment(home: string): string[] {
   const variables = {
     PATH: "/usr/bin:/bin",
     HOME: home,
     NODE_CHANNEL_FD: String(CHANNEL_FD),
     TMPDIR: home,
-    // Every endpoint it opens is written down: by default in the user's cache.
+    // Playwright writes down every endpoint it opens: by default in the user's cache.
     PWTEST_SERVER_REGISTRY: join(home, "registry"),
     // A client that asks for the recorder would open a window on this machine.
     PW_CODEGEN_NO_INSPECTOR: "1",
@@ -68,7 +68,7 @@ function environment(home: string): string[] {
   return ["--clearenv", ...set];
 }
 
-// What it may read is what the view shows: Playwright looks at places of the system as it is loaded.
+// Reads are limited by the view of bwrap: Playwright looks at places of the system as it is loaded.
 function permissions(root: string): string[] {
   return ["--permission", "--allow-fs-read=*", `--allow-fs-write=${join(root, "*")}`];
 }

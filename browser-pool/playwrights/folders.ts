@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
-// What the pool, its slots and its Playwrights share, in a run's folder. Whatever belongs to one slot is named
-// by that slot's key: a client that makes Playwright write by a name of its own cannot name another slot's.
+// The folder that the pool, its slots and its Playwrights share in a run. Files of one slot are named by the key of
+// the slot: a client that makes Playwright write to a name of its own cannot guess the name of another slot.
 
 /** The name of a new slot among what is shared. It fits into the name of a host. */
 export function newKey(): string {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { CustomerSocket, SocketEnd } from "../sockets.ts";
-import type { CustomerEvent, Handover, Question } from "./control.ts";
+import type { CustomerSocket, SocketEnd } from "../customer-sockets.ts";
+import type { CustomerEvent, Handover, Question } from "./messages.ts";
 
 // No extensions: compressing for a client on the next hop costs more than it saves.
 const PASSED = [
@@ -13,7 +13,7 @@ const PASSED = [
   "user-agent",
 ];
 
-/** What the pool wants to know of a customer's socket that a Playwright has. */
+/** Called for a customer's socket that a Playwright has. */
 export interface Watch {
   onTraffic: () => void;
   onEnd: (client: CustomerSocket, end: SocketEnd) => void;
@@ -37,8 +37,8 @@ interface Client extends CustomerSocket {
   isFull: boolean;
 }
 
-/** The customers' sockets that one Playwright has of one browser: there the bytes go by, here is counted. */
-export class WireClients {
+/** The customers' sockets of one browser that were handed over to one Playwright. Bytes pass there; here sockets are counted. */
+export class HandedSockets {
   readonly #ask: (question: Question) => void;
   readonly #source: Source;
   readonly #clients = new Map<number, Client>();
@@ -53,7 +53,7 @@ export class WireClients {
     return this.#clients.size;
   }
 
-  /** A customer whose socket is about to be handed over. */
+  /** Counts a customer whose socket is about to be handed over. */
   add(watch: Watch): { id: number; client: CustomerSocket } {
     const id = this.#nextId++;
     const end = (code: number, reason: string): void => this.#ask({ end: id, code, reason });
@@ -62,7 +62,7 @@ export class WireClients {
     return { id, client };
   }
 
-  /** What the Playwright says of one. */
+  /** Takes what the Playwright says of a socket. */
   heard(id: number, event: CustomerEvent): void {
     const client = this.#clients.get(id);
     if (!client) return;
@@ -72,7 +72,7 @@ export class WireClients {
     else this.#gone(id, client, event);
   }
 
-  /** The Playwright is gone, and the sockets with it. */
+  /** Counts every socket as dropped: the Playwright is gone. */
   close(): void {
     for (const [id, client] of this.#clients) this.#gone(id, client, "dropped");
   }
@@ -96,7 +96,7 @@ export class WireClients {
   }
 }
 
-/** What goes with a socket. Bytes that came early and lie in this process go along. */
+/** The message that goes with a socket. Bytes that came early and lie in this process go along. */
 export function handoverOf(key: string, client: number, path: string, arrival: Arrival): Handover {
   const { request, socket, head } = arrival;
   const headers: Record<string, string> = {};

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { StoredState } from "../profile.ts";
+import { StoredState } from "../stored-state.ts";
 
-// A connection between the pool and a Playwright carries the CDP messages of one browser, each ended by a NUL,
-// and between them, marked, what the two say to each other: one question at a time, and its answer.
+// A connection between the pool and a Playwright carries the CDP messages of one browser, each ended by a NUL. Between them,
+// marked, go the messages of this file: one question of the pool at a time, and its answer.
 const MARK = "!";
 const MARK_BYTE = MARK.charCodeAt(0);
 
@@ -12,18 +12,18 @@ export const Question = z.union([
   z.object({ attach: z.string() }),
   /** To give the default context this state. */
   z.object({ seed: StoredState }),
-  /** Whether it lives. */
+  /** Whether the Playwright lives. */
   z.object({ ping: z.literal(true) }),
   /** To end a customer's socket with a close frame. This one has no answer. */
   z.object({ end: z.int(), code: z.int(), reason: z.string() }),
 ]);
 export type Question = z.infer<typeof Question>;
 
-/** What happens to a customer's socket: it sends, too much or no more waits for it, it has ended. */
+/** An event of a customer's socket: it sends, too much waits for it, no more waits for it, it has ended. */
 const CustomerEvent = z.enum(["active", "full", "drained", "clean", "dropped"]);
 export type CustomerEvent = z.infer<typeof CustomerEvent>;
 
-/** What goes by the process channel, with the socket of a customer whose upgrade is to be answered. */
+/** Goes by the process channel, with the socket of a customer whose upgrade is to be answered. */
 export const Handover = z.object({
   key: z.string(),
   client: z.int(),
@@ -34,13 +34,13 @@ export const Handover = z.object({
 });
 export type Handover = z.infer<typeof Handover>;
 
-/** What it answers, and what it says unasked. */
+/** An answer of the Playwright, or an event that it reports unasked. */
 export const Answer = z.union([
   /** The path under which it answers clients. */
   z.object({ attached: z.string() }),
   z.object({ seeded: z.literal(true) }),
   z.object({ pong: z.literal(true) }),
-  /** `isUnknown`: it is built otherwise than those that were confined. */
+  /** `isUnknown`: this Playwright is built otherwise than the versions that were confined. */
   z.object({ client: z.int(), event: CustomerEvent }),
   z.object({ failed: z.string(), isUnknown: z.boolean() }),
 ]);

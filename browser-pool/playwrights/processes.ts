@@ -4,49 +4,50 @@ import { type Socket, connect } from "node:net";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { type Cgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
+import { SLOT_CAPS } from "../launch/caps.ts";
 import type { Fitness } from "../launch/fitness.ts";
-import { playwrightCommand } from "../launch/playwright.ts";
+import { playwrightCommand } from "./command.ts";
 import { SandboxedProcess } from "../launch/process.ts";
-import type { Handover } from "./control.ts";
-import { SLOT_CAPS } from "../machine.ts";
-import { controlOf, egressOf, filesOf, homeOf } from "./layout.ts";
+import type { Handover } from "./messages.ts";
+import { controlOf, egressOf, filesOf, homeOf } from "./folders.ts";
 import { watchPulse } from "./pulse.ts";
-import { ServedVersions } from "./served.ts";
+import { ServedVersions } from "./served-versions.ts";
 
 const WORDS = 3;
 
-export interface PlaywrightsOptions {
-  /** The run's folder that is shared with them. */
+export interface PlaywrightProcessesOptions {
+  /** The run's folder that pool and Playwrights share. */
   root: string;
   log: Log;
-  /** What the machine can do at the moment. */
-  machine: { readonly fitness: Fitness | null; readonly cgroups: Cgroups | null };
+  /** What the host can do at the moment. */
+  hostFitness: { readonly fitness: Fitness | null; readonly cgroups: Cgroups | null };
 }
 
 /**
- * The Playwrights of a pool, one process for each minor that a client has asked for: unprivileged, without a
- * network, without secrets. One that ends takes its clients' sockets with it, and is started again when wanted.
+ * The Playwright processes of a pool, one for each minor that a client has asked for: unprivileged, without a
+ * network, without secrets. A process that ends takes its clients' sockets with it, and is started again when wanted.
  */
-export class Playwrights {
+export class PlaywrightProcesses {
   readonly served = new ServedVersions();
-  readonly #options: PlaywrightsOptions;
+  readonly #options: PlaywrightProcessesOptions;
   readonly #running = new Map<WireVersion, Promise<SandboxedProcess>>();
   #starts = 0;
   #isClosed = false;
 
-  private constructor(options: PlaywrightsOptions) {
+  private constructor(options: PlaywrightProcessesOptions) {
     this.#options = options;
   }
 
-  static async prepare(options: PlaywrightsOptions): Promise<Playwrights> {
+  /** Makes the shared folders. No process is started before a client asks for its version. */
+  static async open(options: PlaywrightProcessesOptions): Promise<PlaywrightProcesses> {
     const { root } = options;
     // Users pass through to what they can name, and list nothing.
     for (const folder of [root, filesOf(root, ""), egressOf(root, "")])
       await mkdir(folder, { mode: 0o711 });
-    return new Playwrights(options);
+    return new PlaywrightProcesses(options);
   }
 
-  /** A connection of its own to the Playwright of a minor, which is started if it is not there. */
+  /** Opens a new connection to the Playwright of a minor, which is started when it does not run. */
   async connect(version: WireVersion): Promise<Socket> {
     const process = await this.#started(version);
     const socket = connect(controlOf(this.#options.root, version));
@@ -55,7 +56,7 @@ export class Playwrights {
       () => false,
     );
     if (isOpen) return socket;
-    // It is dying: the next one takes over.
+    // The process is dying: the next one takes over.
     await process.kill();
     return this.connect(version);
   }
@@ -65,7 +66,7 @@ export class Playwrights {
     (await this.#started(version)).give(message, socket);
   }
 
-  /** Ends them all. */
+  /** Ends all processes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const running = await Promise.allSettled(this.#running.values());
@@ -86,17 +87,17 @@ export class Playwrights {
 
   async #watch(version: WireVersion, process: SandboxedProcess): Promise<void> {
     watchPulse(await this.connect(version), () => {
-      this.#options.log.error({ version }, "a Playwright does not answer");
+      this.#options.log.error({ version }, "playwright_silent");
       void process.kill();
     });
   }
 
   async #start(version: WireVersion): Promise<SandboxedProcess> {
     const { root } = this.#options;
-    const { fitness, cgroups } = this.#options.machine;
-    if (!fitness) throw new Error("this machine serves no browsers");
+    const { fitness, cgroups } = this.#options.hostFitness;
+    if (!fitness) throw new Error("this host serves no browsers");
     const home = homeOf(root, version);
-    // What one that was killed has left.
+    // A killed process may have left files there.
     await rm(home, { recursive: true, force: true });
     await mkdir(home, { mode: 0o700 });
     const uid = fitness.playwrightUid;
@@ -107,17 +108,17 @@ export class Playwrights {
     const process = new SandboxedProcess(command, true);
     void process.exited.then(() => this.#ended(version, process, groups));
     const ended = process.exited.then(() => Promise.reject(new Error(process.lastWords)));
-    // It says that it listens.
+    // Its first bytes say that it listens.
     await Promise.race([once(process.fromInside, "data"), ended]);
     ended.catch(() => {});
     return process;
   }
 
   async #ended(version: WireVersion, process: SandboxedProcess, groups: string[]): Promise<void> {
-    // Where it was, not what it said: that may quote a client.
+    // Only the places in the code: the text of an error may quote a client.
     const words = process.lastWords.split("\n").filter((line) => /^ +at |^FATAL/.test(line));
     const where = words.slice(0, WORDS).map((line) => line.trim());
-    if (!this.#isClosed) this.#options.log.error({ version, where }, "a Playwright ended");
+    if (!this.#isClosed) this.#options.log.error({ version, where }, "playwright_ended");
     await removeGroups(groups);
   }
 }

@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import { CdpPipe } from "../cdp/pipe.ts";
-import { controlText } from "./control.ts";
+import { controlText } from "./messages.ts";
 
 const BEAT_MS = 5_000;
 const MISSED = 6;
 
 /**
- * Asks a Playwright over a connection of its own whether it lives. One that a client keeps busy for half a
- * minute keeps everybody's clients waiting: `onSilent` is called, once.
+ * Asks a Playwright over a connection of its own whether it lives. A Playwright that a client keeps busy for half a
+ * minute keeps the clients of all waiting: `onSilent` is called, once.
  */
 export function watchPulse(socket: Socket, onSilent: () => void, beatMs = BEAT_MS): void {
   const line = new CdpPipe(socket, socket);

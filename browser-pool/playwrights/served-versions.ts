@@ -1,13 +1,13 @@
 import { WIRE_VERSIONS, type WireVersion } from "@svc/contract/browser/wire-versions.ts";
 
-/** A Playwright whose insides are not where those of the confined ones are: it must not be served. */
+/** A Playwright that is built otherwise than the versions that were confined: it must not be served. */
 export class UnknownPlaywright extends Error {
   constructor() {
     super("this Playwright is built otherwise than those that were confined");
   }
 }
 
-/** The wire versions that this pool serves: all, but those whose Playwright could not be confined. */
+/** The wire versions that this pool serves: all but those whose Playwright could not be confined. */
 export class ServedVersions {
   readonly #refused = new Set<WireVersion>();
 
@@ -16,7 +16,7 @@ export class ServedVersions {
     return WIRE_VERSIONS.filter((version) => !this.#refused.has(version));
   }
 
-  /** What a client gets that names none; null when nothing can be served. */
+  /** The version of a client that names none; null when nothing can be served. */
   get newest(): WireVersion | null {
     return this.list[0] ?? null;
   }
@@ -26,6 +26,7 @@ export class ServedVersions {
     return this.list.find((version) => version === name) ?? null;
   }
 
+  /** Serves a version no more: its Playwright cannot be confined. */
   refuse(version: WireVersion): void {
     this.#refused.add(version);
   }

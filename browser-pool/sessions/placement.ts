@@ -1,13 +1,13 @@
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 
-/** How a placement ended: the slot, no slot in time, a kind not served here, or a profile that cannot be loaded. */
+/** The result of a placement: a slot, no slot in time, a kind that is not served here, or a profile that cannot be loaded. */
 export type Placed =
   | { outcome: "placed"; placed: SlotPlaced }
   | { outcome: "none"; error: string }
   | { outcome: "unserved"; hint: string }
   | { outcome: "failed"; error: string };
 
-/** A placement under way. Repeats of it wait for the first; it is given up when none waits any more. */
+/** A placement under way. Repeated calls wait for the same placement; it is given up when no caller waits any more. */
 export class Placement {
   readonly #abort = new AbortController();
   readonly #result: Promise<Placed>;

@@ -2,10 +2,10 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { setAlarm } from "@svc/host-kit/alarm.ts";
-import type { Slot } from "./slot.ts";
-import { Sockets } from "./sockets.ts";
+import type { Slot } from "../slots/slot.ts";
+import { CustomerSockets } from "../customer-sockets.ts";
 
-/** Why a session ends here: by the host itself, by the gateway, or because the pool stops. */
+/** Why a session ends: a reason of this host, `told` by the gateway, or `stopped` with the pool. */
 export type EndReason = HostEndReason | "told" | "stopped";
 
 const GOODBYES = {
@@ -21,7 +21,7 @@ export class Session {
   readonly id: string;
   readonly slot: Slot;
   readonly placed: SlotPlaced;
-  readonly sockets: Sockets;
+  readonly sockets: CustomerSockets;
   readonly #kind: SlotReport["kind"];
   readonly #cancelDeadline: () => void;
 
@@ -36,11 +36,11 @@ export class Session {
     this.slot = slot;
     this.placed = placed;
     this.#kind = ask.kind;
-    this.sockets = new Sockets(on.change);
+    this.sockets = new CustomerSockets(on.change);
     this.#cancelDeadline = setAlarm(ask.expiresAt, on.deadline);
   }
 
-  /** Closes the sockets, each with the reason. The slot is the pool's to retire. */
+  /** Closes the sockets with the reason. The caller retires the slot. */
   end(reason: EndReason): void {
     this.#cancelDeadline();
     this.sockets.end(GOODBYES[reason].code, GOODBYES[reason].reason);

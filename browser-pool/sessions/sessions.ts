@@ -4,34 +4,34 @@ import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/hear
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { type Placed, Placement } from "./placement.ts";
-import type { StoredState } from "./profile.ts";
 import { type EndReason, Session } from "./session.ts";
-import type { Shelf } from "./shelf.ts";
-import type { Slot } from "./slot.ts";
+import type { StoredState } from "../stored-state.ts";
+import type { WarmSlots } from "../slots/warm-slots.ts";
+import type { Slot } from "../slots/slot.ts";
 
-/** How long the id of an ended session is refused: as long as a late PUT of it may be under way. */
+/** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
 const REFUSED_MS = 120_000;
 const NO_STATE: StoredState = { cookies: [], origins: [] };
 
-export interface PoolOptions {
-  shelf: Shelf;
+export interface SessionsOptions {
+  warmSlots: WarmSlots;
   log: Log;
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
-  /** Brings the state that the gateway keeps under a path. */
+  /** Fetches the state that the gateway keeps under a path. */
   fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
-  /** How long a browser may take to load it. */
+  /** How long a browser may take to load a state. */
   loadMs: number;
-  /** Something changed that the gateway shall know. */
+  /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
   onLoss: () => void;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
-export class Pool {
+export class Sessions {
   readonly bootId = randomUUID();
-  readonly #options: PoolOptions;
+  readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #placements = new Map<string, Placement>();
   readonly #ended = new Map<string, SlotReport>();
@@ -39,7 +39,7 @@ export class Pool {
   #seq = 0;
   #isDraining = false;
 
-  constructor(options: PoolOptions) {
+  constructor(options: SessionsOptions) {
     this.#options = options;
   }
 
@@ -47,7 +47,7 @@ export class Pool {
     return this.#isDraining;
   }
 
-  get busy(): number {
+  get count(): number {
     return this.#sessions.size;
   }
 
@@ -55,13 +55,13 @@ export class Pool {
     return this.#sessions.get(id) ?? null;
   }
 
-  /** The number of a heartbeat or a placement: a later one knows of every earlier one. */
+  /** The sequence number of a heartbeat or a placement: the holder of a later number knows of every earlier one. */
   nextSeq(): number {
     this.#seq += 1;
     return this.#seq;
   }
 
-  /** Every session held, and every one ended here that the gateway has not heard of. */
+  /** Reports of every session, and of every session that ended here and of which the gateway has not heard. */
   reports(): SlotReport[] {
     return [
       ...[...this.#sessions.values()].map((session) => session.report()),
@@ -69,12 +69,12 @@ export class Pool {
     ];
   }
 
-  /** The gateway has heard of these. */
+  /** Forgets ended sessions that the gateway has heard of. */
   forget(reports: SlotReport[]): void {
     for (const report of reports) if (report.ended) this.#ended.delete(report.id);
   }
 
-  /** Places a session. The same id again finds what the first call got, or waits for it. */
+  /** Places a session. A second call with the same id gets the result of the first, or waits for it. */
   place(id: string, ask: PlaceSlot, caller: AbortSignal): Promise<Placed> {
     const held = this.#sessions.get(id);
     if (held) return Promise.resolve({ outcome: "placed", placed: held.placed });
@@ -89,18 +89,18 @@ export class Pool {
     return placement.watch(caller);
   }
 
-  /** Ends a session because the gateway says so; also one whose placement is under way or on its way. */
+  /** Ends a session because the gateway says so, also while its placement is under way, or has yet to arrive. */
   end(id: string): void {
     this.#refuse(id);
     this.#placements.get(id)?.cancel();
     this.#finish(id, "told");
   }
 
-  /** Takes no new session; those here end by themselves. */
+  /** Takes no new session; the sessions here end by themselves. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#options.onChange();
-    await this.#options.shelf.shut();
+    await this.#options.warmSlots.shut();
   }
 
   /** Ends the sessions of a gateway that has been away for too long. */
@@ -114,7 +114,7 @@ export class Pool {
     for (const timer of this.#refused.values()) clearTimeout(timer);
     const slots = [...this.#sessions.values()].map((session) => session.slot);
     for (const id of this.#sessions.keys()) this.#finish(id, "stopped");
-    await this.#options.shelf.shut();
+    await this.#options.warmSlots.shut();
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
@@ -128,18 +128,18 @@ export class Pool {
 
   async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
     const asked = performance.now();
-    const { shelf, fetchState, loadMs } = this.#options;
+    const { warmSlots, fetchState, loadMs } = this.#options;
     const path = ask.profile?.statePath;
-    // Before a browser is taken for it: one that cannot be had costs none.
+    // Fetched before a browser is taken: a state that cannot be had costs no browser.
     const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
-    const slot = state && (await shelf.take(ask.acquireMs, signal));
+    const slot = state && (await warmSlots.take(ask.acquireMs, signal));
     if (state && !slot) return { outcome: "none", error: "No slot became free in time." };
     const isSeeded = slot && (await seed(slot, state, loadMs));
     if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
-    if (slot) void shelf.retire(slot);
+    if (slot) void warmSlots.retire(slot);
     if (signal.aborted) return { outcome: "none", error: "This session has ended." };
-    // Without the reason's words: they may quote the state.
-    this.#options.log.warn({ slot: slot?.number }, "a profile was not loaded");
+    // Without the text of the error: it may quote the state.
+    this.#options.log.warn({ slot: slot?.number }, "profile_not_loaded");
     return { outcome: "failed", error: "The profile could not be loaded." };
   }
 
@@ -153,7 +153,7 @@ export class Pool {
     this.#sessions.set(id, session);
     slot.open();
     void slot.died.then(() => this.#finish(id, "browser_crashed"));
-    this.#options.log.info({ slot: slot.number, acquiredMs }, "a session was placed");
+    this.#options.log.info({ slot: slot.number, acquiredMs }, "session_placed");
     this.#options.onChange();
     return { outcome: "placed", placed };
   }
@@ -163,13 +163,13 @@ export class Pool {
     if (!session) return;
     this.#sessions.delete(id);
     session.end(reason);
-    this.#options.log.info({ slot: session.slot.number, reason }, "a session ended");
+    this.#options.log.info({ slot: session.slot.number, reason }, "session_ended");
     if (isOwn(reason)) {
       this.#ended.set(id, session.report(reason));
       this.#refuse(id);
       this.#options.onLoss();
     } else this.#options.onChange();
-    void this.#options.shelf.retire(session.slot);
+    void this.#options.warmSlots.retire(session.slot);
   }
 
   #refuse(id: string): void {
@@ -187,7 +187,7 @@ function seed(slot: Slot, state: StoredState, limitMs: number): Promise<boolean>
   );
 }
 
-// The gateway knows what it told this host, and learns from its silence that it stopped.
+// The gateway knows what it told this host, and learns from the host's silence that the host stopped.
 function isOwn(reason: EndReason): reason is HostEndReason {
   return reason !== "told" && reason !== "stopped";
 }

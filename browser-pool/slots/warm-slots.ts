@@ -1,18 +1,21 @@
 import { availableParallelism } from "node:os";
+import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { LaunchSlot } from "./launch.ts";
 import type { Slot } from "./slot.ts";
 
-/** A refill waits for this long: it would take the processor from the first page of a new session. */
+/** How long a refill waits: it would take the processor from the first page of a new session. */
 const QUIET_MS = 300;
-const FIRST_RETRY_MS = 500;
-const LAST_RETRY_MS = 30_000;
+const RETRIES = { firstMs: 500, mostMs: 30_000 };
+/** From so many failures in a row on, the hint says why no browser can be had. */
 const FAILURES_TOLD = 2;
 
-export interface ShelfOptions {
+export interface WarmSlotsOptions {
   warm: number;
   maxSlots: number;
   log: Log;
-  launch: (place: number, signal: AbortSignal) => Promise<Slot>;
+  launch: LaunchSlot;
+  /** The counts have changed. */
   onChange: () => void;
 }
 
@@ -20,26 +23,26 @@ interface Waiter {
   take: (slot: Slot | null) => void;
 }
 
-/** The warm browsers: kept at their number, launched on demand when more are wanted, taken once. */
-export class Shelf {
-  readonly #options: ShelfOptions;
+/** The warm browsers: kept at their number, launched on demand when more are wanted, given away once. */
+export class WarmSlots {
+  readonly #options: WarmSlotsOptions;
   readonly #idle: Slot[] = [];
   readonly #waiters: Waiter[] = [];
-  readonly #freePlaces: number[];
+  readonly #freeIndexes: number[];
   readonly #launches = new Set<Promise<void>>();
   readonly #shutting = new AbortController();
   #launching = 0;
   #retiring = 0;
   #failures = 0;
   #reason = "";
-  /** On the clock that nobody sets. */
+  /** No launch before this. Monotonic clock (`performance.now()`). */
   #notBefore = 0;
   #timer: NodeJS.Timeout | null = null;
   #isShut = false;
 
-  constructor(options: ShelfOptions) {
+  constructor(options: WarmSlotsOptions) {
     this.#options = options;
-    this.#freePlaces = Array.from({ length: options.maxSlots }, (_, place) => place);
+    this.#freeIndexes = Array.from({ length: options.maxSlots }, (_, index) => index);
   }
 
   get counts(): { idle: number; recycling: number } {
@@ -51,7 +54,7 @@ export class Shelf {
     return this.#failures >= FAILURES_TOLD && this.#idle.length === 0 ? this.#reason : null;
   }
 
-  /** Launches what is wanted and may be launched now. */
+  /** Launches the browsers that are wanted and may be launched now. */
   fill(): void {
     if (this.#isShut) return;
     const wait =
@@ -60,18 +63,18 @@ export class Shelf {
     else while (this.#wantsLaunch()) this.#track(this.#launch());
   }
 
-  /** A warm browser; null when none came in time or the caller went away. */
+  /** Gives a warm browser away; null when none came in time or the caller went away. */
   async take(acquireMs: number, signal: AbortSignal): Promise<Slot | null> {
     if (this.#isShut || signal.aborted) return null;
     const slot = this.#idle.shift() ?? (acquireMs > 0 ? await this.#wait(acquireMs, signal) : null);
-    // From the first hole on: sessions that come one after the other must not put the refill off for ever.
+    // Counted from the first browser taken: sessions that come one after the other must not put the refill off for ever.
     if (this.#launching === 0 && this.#timer === null)
       this.#notBefore = Math.max(this.#notBefore, performance.now() + QUIET_MS);
     this.fill();
     return slot;
   }
 
-  /** Ends a browser that was taken and makes its place free again. */
+  /** Ends a browser that was given away; another may be launched in its place. */
   async retire(slot: Slot): Promise<void> {
     this.#retiring += 1;
     this.#options.onChange();
@@ -79,15 +82,15 @@ export class Shelf {
       await slot.close();
     } catch (error) {
       const { log } = this.#options;
-      log.error({ slot: slot.number, reason: messageOf(error) }, "a slot was not removed whole");
+      log.error({ slot: slot.number, reason: messageOf(error) }, "slot_not_removed");
     }
     this.#retiring -= 1;
-    this.#freePlaces.push(slot.place);
+    this.#freeIndexes.push(slot.index);
     this.#options.onChange();
     this.fill();
   }
 
-  /** Gives no browser away any more, and ends those that nobody has. */
+  /** Gives no browser away any more, and ends the warm ones. */
   async shut(): Promise<void> {
     this.#isShut = true;
     if (this.#timer) clearTimeout(this.#timer);
@@ -101,7 +104,7 @@ export class Shelf {
     const waiting = this.#waiters.length;
     const wanted = this.#options.warm + waiting - this.#idle.length - this.#launching;
     const atOnce = Math.max(1, Math.min(waiting, availableParallelism()));
-    return wanted > 0 && this.#launching < atOnce && this.#freePlaces.length > 0;
+    return wanted > 0 && this.#launching < atOnce && this.#freeIndexes.length > 0;
   }
 
   #fillLater(ms: number): void {
@@ -117,15 +120,15 @@ export class Shelf {
   }
 
   async #launch(): Promise<void> {
-    const place = this.#freePlaces.shift();
-    if (place === undefined) return;
+    const index = this.#freeIndexes.shift();
+    if (index === undefined) return;
     this.#launching += 1;
     const slot = await this.#options
-      .launch(place, this.#shutting.signal)
+      .launch(index, this.#shutting.signal)
       .catch((error: unknown) => this.#failed(error));
     this.#launching -= 1;
     if (slot) this.#launched(slot);
-    else this.#freePlaces.push(place);
+    else this.#freeIndexes.push(index);
     this.#options.onChange();
     this.fill();
   }
@@ -133,10 +136,9 @@ export class Shelf {
   #failed(error: unknown): null {
     if (this.#isShut) return null;
     this.#failures += 1;
-    const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1));
-    this.#notBefore = performance.now() + pause;
+    this.#notBefore = performance.now() + backoffMs(this.#failures, RETRIES);
     this.#reason = `Chromium does not start: ${messageOf(error)}`.slice(0, 500);
-    this.#options.log.error({ failures: this.#failures, reason: this.#reason }, "a launch failed");
+    this.#options.log.error({ failures: this.#failures, reason: this.#reason }, "launch_failed");
     return null;
   }
 
@@ -147,7 +149,7 @@ export class Shelf {
       waiter.take(slot);
       return;
     }
-    // Also when the shelf is being shut: that ends what it finds here.
+    // Also while `shut` runs: it ends the browsers that it finds here.
     this.#idle.push(slot);
     void slot.died.then(() => this.#lost(slot));
   }
@@ -156,9 +158,9 @@ export class Shelf {
     const at = this.#idle.indexOf(slot);
     if (at < 0) return;
     this.#idle.splice(at, 1);
-    // One that dies as soon as it is warm would be launched again and again.
-    this.#notBefore = performance.now() + FIRST_RETRY_MS;
-    this.#options.log.warn({ slot: slot.number }, "a warm browser died");
+    // A browser that dies as soon as it is warm would be launched again and again.
+    this.#notBefore = performance.now() + RETRIES.firstMs;
+    this.#options.log.warn({ slot: slot.number }, "warm_browser_died");
     void this.retire(slot);
   }
 
