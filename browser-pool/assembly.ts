@@ -6,6 +6,7 @@ import type { Log } from "@svc/host-kit/log.ts";
 import { listen } from "@svc/host-kit/server.ts";
 import type { PoolConfig } from "./config.ts";
 import { Allowance } from "./egress/allowance.ts";
+import { FirstReport } from "./first-report.ts";
 import { GatewaySilence } from "./gateway-silence.ts";
 import { type HeartbeatParts, heartbeatOf } from "./heartbeat.ts";
 import { type Run, openRun } from "./janitor.ts";
@@ -22,6 +23,8 @@ import { fetchState } from "./stored-state.ts";
 /** How long a change waits for others. Reported at once, changes of a create would take the processor from its client. */
 const QUIET_MS = 300;
 const STEALTH_HINT = "This version serves no stealth browsers: create the session without stealth.";
+
+type HintOf = (kind: BrowserKind) => string | null;
 
 /** What heartbeats listen to; the objects that emit it are there before them. */
 type Events = EventEmitter<{
@@ -47,7 +50,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const base = await openBase(config, log);
   const { events, run, hostFitness, allowance, playwrights } = base;
   const { served } = playwrights;
-  const { warmSlots, sessions } = openSessions(base);
+  const { warmSlots, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
     graceMs: config.orphanGraceMs,
     hasSessions: () => sessions.count > 0,
@@ -60,9 +63,14 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
-  const told = { config, sessions, warmSlots, hostFitness, served, stealthHint: STEALTH_HINT };
-  const heartbeats = heartbeatsOf({ ...told, url }, silence, log);
-  events.on("changed", () => heartbeats.touch());
+  const told = { config, sessions, warmSlots, hostFitness, served, hintOf, url };
+  const firstReport = new FirstReport(config.warm > 0);
+  const heartbeats = heartbeatsOf(told, log, (beat) => {
+    silence.heard();
+    firstReport.answered(beat);
+  });
+  // Creates wait for the first browser.
+  events.on("changed", () => (firstReport.isHeard ? heartbeats.touch() : heartbeats.hurry()));
   events.on("lost", () => heartbeats.hurry());
   if (hostFitness.fitness) warmSlots.fill();
   void hostFitness.becameFit.then(() => {
@@ -70,7 +78,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
     heartbeats.touch();
   });
   heartbeats.start();
-  const parts = { ...told, url, run, allowance, playwrights, silence, front, heartbeats };
+  const parts = { ...told, run, allowance, playwrights, silence, front, heartbeats, firstReport };
   return new PoolService(parts);
 }
 
@@ -84,22 +92,23 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 }
 
 /** The warm browsers, and the sessions that take them. */
-function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions } {
+function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions; hintOf: HintOf } {
   const { config, log, events, hostFitness } = base;
   const { warm, maxSlots, gatewayUrl, profileMs } = config;
   const onChange = (): void => void events.emit("changed");
   const warmSlots = new WarmSlots({ warm, maxSlots, log, launch: launcherOf(base), onChange });
+  const hintOf: HintOf = (kind) =>
+    kind === "fast" ? (hostFitness.hint ?? warmSlots.hint) : STEALTH_HINT;
   const sessions = new Sessions({
     warmSlots,
     log,
     onChange,
     onLoss: () => void events.emit("lost"),
-    hintOf: (kind: BrowserKind) =>
-      kind === "fast" ? (hostFitness.hint ?? warmSlots.hint) : STEALTH_HINT,
+    hintOf,
     fetchState: (path, caller) => fetchState(gatewayUrl, path, caller, profileMs.fetch),
     loadMs: profileMs.load,
   });
-  return { warmSlots, sessions };
+  return { warmSlots, sessions, hintOf };
 }
 
 function launcherOf({ run, hostFitness, allowance, playwrights }: Base): LaunchSlot {
@@ -115,8 +124,8 @@ function launcherOf({ run, hostFitness, allowance, playwrights }: Base): LaunchS
 
 function heartbeatsOf(
   parts: HeartbeatParts,
-  silence: GatewaySilence,
   log: Log,
+  onAnswered: (beat: PoolHeartbeat) => void,
 ): Heartbeats<PoolHeartbeat> {
   const { config, sessions } = parts;
   const { gatewayUrl, hostId, hostToken } = config;
@@ -129,7 +138,7 @@ function heartbeatsOf(
     call: fetch,
     nextBeat: () => heartbeatOf(parts),
     onAnswer: (reply: HeartbeatReply, beat: PoolHeartbeat) => {
-      silence.heard();
+      onAnswered(beat);
       sessions.forget(beat.slots);
       for (const id of reply.end) sessions.end(id);
     },

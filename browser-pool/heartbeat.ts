@@ -1,3 +1,4 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
@@ -13,14 +14,14 @@ export interface HeartbeatParts {
   config: PoolConfig;
   served: ServedVersions;
   url: string;
-  /** Why stealth browsers are not served. */
-  stealthHint: string;
+  /** Why browsers of a kind are not served; null when they are. */
+  hintOf: (kind: BrowserKind) => string | null;
 }
 
 /** Builds the heartbeat of this moment, with the next sequence number. */
 export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
-  const { sessions, warmSlots, hostFitness, config, served, url, stealthHint } = parts;
-  const hint = hostFitness.hint ?? warmSlots.hint;
+  const { sessions, warmSlots, hostFitness, config, served, url, hintOf } = parts;
+  const [hint, stealthHint] = [hintOf("fast"), hintOf("stealth")];
   const counts = hostFitness.hint ? { idle: 0, recycling: 0 } : warmSlots.counts;
   return {
     type: "pool",
@@ -33,7 +34,12 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     egressAllow: config.egressAllow.map(allowanceText),
     kinds: {
       fast: { ...counts, busy: sessions.count, ...(hint !== null && { hint }) },
-      stealth: { idle: 0, busy: 0, recycling: 0, hint: stealthHint },
+      stealth: {
+        idle: 0,
+        busy: 0,
+        recycling: 0,
+        ...(stealthHint !== null && { hint: stealthHint }),
+      },
     },
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),

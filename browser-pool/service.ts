@@ -1,14 +1,21 @@
 import type { Server } from "node:http";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import { atMost } from "@svc/host-kit/at-most.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
 import type { PoolConfig } from "./config.ts";
 import type { Allowance } from "./egress/allowance.ts";
+import type { FirstReport } from "./first-report.ts";
 import type { GatewaySilence } from "./gateway-silence.ts";
 import type { Run } from "./janitor.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
+
+/** A launch that takes longer than this does not keep `npm start` waiting. */
+const SETTLE_MS = 60_000;
+const NO_BROWSER = `No browser has started within ${SETTLE_MS / 1000} s: the log tells why.`;
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -28,12 +35,15 @@ export interface PoolParts {
   silence: GatewaySilence;
   front: Server;
   heartbeats: Heartbeats<PoolHeartbeat>;
-  stealthHint: string;
+  /** Why browsers of a kind are not served; null when they are. */
+  hintOf: (kind: BrowserKind) => string | null;
+  firstReport: FirstReport;
 }
 
 /** A running pool (`assembly.ts` opens one): where it is reached, what it serves, how it stops. */
 export class PoolService {
   readonly #parts: PoolParts;
+  #isLate = false;
 
   constructor(parts: PoolParts) {
     this.#parts = parts;
@@ -44,15 +54,22 @@ export class PoolService {
     return this.#parts.url;
   }
 
+  /** Waits until the gateway has heard of a warm browser, or of what is wrong; a minute at most. */
+  async settled(): Promise<void> {
+    const { firstReport } = this.#parts;
+    this.#isLate = (await atMost(SETTLE_MS, firstReport.heard, "late")) === "late";
+  }
+
   /** The pool's lines of the banner. */
   get table(): TableLine[] {
-    const { config, hostFitness, stealthHint } = this.#parts;
-    const { hint, isolation, memoryCap } = hostFitness;
+    const { config, hostFitness, hintOf } = this.#parts;
+    const { isolation, memoryCap } = hostFitness;
+    const hint = hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const note = `${config.warm} warm, at most ${config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
-      { what: "browsers (stealth)", on: false, note: stealthHint },
+      { what: "browsers (stealth)", on: false, note: hintOf("stealth") ?? "" },
     ];
   }
 

@@ -1,6 +1,9 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { logOf } from "@svc/contract/log.ts";
 
-/** Runs a query of D1 or R2. A failing store is the control plane being unavailable, whatever it says. */
+const log = logOf("control-plane");
+
+/** Runs a query of D1 or R2. Any fault of the store is `ControlPlaneUnavailable`; the log has the reason. */
 export async function ask<T>(store: object | undefined, query: () => Promise<T>): Promise<T> {
   if (!store)
     throw new ApiError("ControlPlaneNotConfigured", "The control plane is not configured.");
@@ -8,7 +11,7 @@ export async function ask<T>(store: object | undefined, query: () => Promise<T>)
     return await query();
   } catch (error) {
     if (isApiError(error)) throw error;
-    console.error(JSON.stringify({ level: "error", event: "store_failed", error: String(error) }));
+    log.error("store_failed", { reason: error });
     throw new ApiError("ControlPlaneUnavailable", "The control plane is unavailable. Try again.");
   }
 }

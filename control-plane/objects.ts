@@ -19,7 +19,7 @@ export function objectKey(object: ObjectName): string {
   }
 }
 
-/** Stores an object. Throws ObjectChanged when what lies there is not what its condition says. */
+/** Stores an object. Throws ObjectChanged when the stored object is not the one that the condition names. */
 export async function storeWhole(
   objects: R2Bucket,
   { key, ifEtag }: { key: string; ifEtag?: string | null },
@@ -31,7 +31,7 @@ export async function storeWhole(
   throw new ApiError("ObjectChanged", "Another one was stored there before.");
 }
 
-/** As headers say it: only those know of "any". */
+/** A condition as headers say it: only headers know "any". */
 const conditionOf = (etag: string | null): Headers =>
   new Headers(etag === null ? { "if-none-match": "*" } : { "if-match": `"${etag}"` });
 

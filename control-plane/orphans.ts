@@ -24,7 +24,7 @@ export async function sweepFrom(db: D1Database, now: number): Promise<string | n
   return row.begin_at > now ? null : row.after_key;
 }
 
-/** Notes how far it has come; null: all was seen, and the next round begins later. */
+/** Notes how far the sweep has come; null: all was seen, and the next round begins later. */
 export async function noteSweep(db: D1Database, next: string | null, now: number): Promise<void> {
   const beginAt = next === null ? now + LIMITS.orphanSweepMs : now;
   const sql = `INSERT INTO orphan_sweep (id, after_key, begin_at) VALUES (1, ?1, ?2)
@@ -56,7 +56,7 @@ const prefixOf = (key: string): string => `${key.split("/").slice(0, 3).join("/"
 
 function recordOf(prefix: string): StoredRecord | null {
   const [, org, id] = /^snapshots\/([^/]+)\/((?:rec|snap|tpl)_[^/]+)\/$/.exec(prefix) ?? [];
-  // What is called otherwise is none of ours.
+  // Other names are not ours.
   return org === undefined || id === undefined ? null : { prefix, org, id };
 }
 

@@ -106,7 +106,7 @@ async function refusalOf(
   return new ApiError("PlanLimitExceeded", text, { plan, cap });
 }
 
-/** Deletes a profile's row; its state is deleted later, by the scheduled job. Both are noted in one go. */
+/** Deletes a profile's row; its state is deleted later, by the scheduled job. Both are noted in one batch. */
 export async function deleteProfile(
   db: D1Database,
   orgId: string,

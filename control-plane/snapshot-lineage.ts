@@ -9,14 +9,14 @@ export type Deletion =
 
 const CHILDLESS = `state <> 'creating' AND NOT EXISTS (SELECT 1 FROM snapshot_children WHERE snapshot_id = snapshots.id)`;
 
-/** Deletes a snapshot that no live machine descends from; its row waits until its host has let go of it. */
+/** Deletes a snapshot that no live machine descends from; its row waits until its host has removed it. */
 export async function deleteSnapshot(
   db: D1Database,
   org: string,
   id: string,
   now: number,
 ): Promise<Deletion> {
-  // In one go, so that no fork can begin in between. What comes after it in the line comes after its parent now.
+  // In one go, so that no fork can begin in between. What descended from it descends from its parent now.
   const [deleted] = await ask(db, () =>
     db.batch([
       db
@@ -51,7 +51,7 @@ async function whyNot(db: D1Database, org: string, id: string): Promise<Deletion
   return { type: "children", children: children.length, some };
 }
 
-/** Notes that a machine is about to descend from a snapshot and all that this comes from. False when it is not there any more. */
+/** Notes that a machine is about to descend from a snapshot and from all of its ancestors. False when the snapshot is gone. */
 export async function addChild(
   db: D1Database,
   org: string,
@@ -68,7 +68,7 @@ export async function addChild(
   return meta.changes > 0;
 }
 
-/** A machine is gone, or never was: it descends from nothing. */
+/** A machine is gone, or its create failed: it descends from nothing. */
 export async function dropChild(db: D1Database, sandboxId: string): Promise<void> {
   const sql = "DELETE FROM snapshot_children WHERE sandbox_id = ?";
   await ask(db, () => db.prepare(sql).bind(sandboxId).run());
@@ -80,8 +80,8 @@ export async function noteDurable(db: D1Database, ids: readonly string[]): Promi
   await ask(db, () => db.prepare(sql).bind(JSON.stringify(ids)).run());
 }
 
-/** A snapshot that its host is to let go of. */
-export interface Leaving {
+/** A snapshot that its host is to remove. */
+export interface RemovableSnapshot {
   id: string;
   org: string;
   hostId: string;
@@ -89,12 +89,12 @@ export interface Leaving {
   deletedAt: number | null;
 }
 
-/** Those that hosts are to be told of now, the longest waiting first. */
-export async function leavingSnapshots(
+/** Snapshots that hosts are to be told to remove now, the longest waiting first. */
+export async function removableSnapshots(
   db: D1Database,
   now: number,
   limit: number,
-): Promise<Leaving[]> {
+): Promise<RemovableSnapshot[]> {
   const sql = `SELECT id, org_id, host_id, durable, deleted_at FROM snapshots WHERE leave_at <= ? ORDER BY leave_at LIMIT ?`;
   const { results } = await ask(db, () =>
     db.prepare(sql).bind(now, limit).all<{
@@ -114,8 +114,8 @@ export async function leavingSnapshots(
   }));
 }
 
-/** Its host has let go of it: a deleted one is forgotten, a failed one stays in the list. */
-export async function hasLeft(db: D1Database, id: string): Promise<void> {
+/** Its host has removed a snapshot: a deleted snapshot is forgotten, a failed one stays in the list. */
+export async function noteRemoved(db: D1Database, id: string): Promise<void> {
   await ask(db, () =>
     db.batch([
       db.prepare("DELETE FROM snapshots WHERE id = ? AND deleted_at IS NOT NULL").bind(id),
@@ -124,8 +124,8 @@ export async function hasLeft(db: D1Database, id: string): Promise<void> {
   );
 }
 
-/** Its host did not answer: it is told again later. */
-export async function leavesLater(db: D1Database, id: string, at: number): Promise<void> {
+/** Its host has not removed a snapshot: the host is told again later. */
+export async function removeLater(db: D1Database, id: string, at: number): Promise<void> {
   await ask(db, () =>
     db.prepare("UPDATE snapshots SET leave_at = ? WHERE id = ?").bind(at, id).run(),
   );

@@ -28,7 +28,7 @@ export interface Snapshot {
   children: number;
 }
 
-/** One that is to be taken now. `forkOf`: what its machine came from. */
+/** A snapshot that is to be taken now. `forkOf`: the snapshot that its machine was forked from. */
 export type NewSnapshot = Omit<
   Snapshot,
   "state" | "sizeBytes" | "platform" | "isDurable" | "children"
@@ -104,7 +104,7 @@ export async function beginSnapshot(
   return meta.changes > 0;
 }
 
-/** Notes that a snapshot was taken; null when it is not waited for any more. */
+/** Notes that a snapshot was taken; null when nobody waits for it any more. */
 export async function finishSnapshot(
   db: D1Database,
   org: string,

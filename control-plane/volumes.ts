@@ -76,7 +76,7 @@ export async function findVolume(
 
 const marks = (ids: string[]): string => ids.map(() => "?").join(", ");
 
-/** Those of these volumes that are the org's, with who has them. */
+/** The rows of these volumes, as far as they are the org's, with who has them. */
 export async function volumeRows(
   db: D1Database,
   orgId: string,
@@ -112,7 +112,7 @@ export async function attachVolumes(
   return results.map(({ id, epoch, host_id: hostId }) => ({ volumeId: id, epoch, hostId }));
 }
 
-/** Takes from a sandbox all volumes that it has. Its host is the last that had them. */
+/** Takes all its volumes from a sandbox, and notes its host as the last that had them. */
 export async function releaseVolumes(
   db: D1Database,
   holder: string,
@@ -142,7 +142,7 @@ export async function deleteVolume(
   return removed?.meta.changes === 1;
 }
 
-// Each takes as many calls as it has objects by the thousand.
+// A volume takes one call for every thousand objects.
 const mostReaped = 20;
 
 /** Deletes the objects of volumes that were deleted so long ago that no signed URL can name one. Answers how many. */

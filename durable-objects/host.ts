@@ -1,10 +1,13 @@
 import type { AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { DurableObject } from "cloudflare:workers";
 import { noteDurable } from "../control-plane/snapshot-lineage.ts";
-import { arm } from "./alarms.ts";
-import { fleet } from "./fleet.ts";
+import { fleet } from "./fleet/registry.ts";
+import type { HostStart } from "./host-calls/place.ts";
 import { drainHost, type Subject } from "./host-calls/slots.ts";
+import { removeSnapshotAt } from "./host-calls/vm-states.ts";
+import type { Beat, HostChange, ReportAnswer } from "./host/messages.ts";
 import {
   afterBeat,
   afterDeafness,
@@ -22,9 +25,10 @@ import {
   silentAt,
   type StoredHost,
 } from "./host/reconcile.ts";
-import type { HostSource } from "./session/view.ts";
-import { removeSnapshotAt } from "./host-calls/vm-states.ts";
+import { arm } from "./live/alarm.ts";
+import { Lane } from "./live/lane.ts";
 
+const log = logOf("durable-objects");
 const KEY = "host";
 const retryMs = 1000;
 /** An alarm this late was not late by itself: the gateway was away, and could hear no host. */
@@ -35,36 +39,35 @@ const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
 /** One host of either type: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
   readonly #sql = this.ctx.storage.sql;
-  /** Heartbeats and alarms are taken one after the other: what is older must not be told last. */
-  #queue: Promise<unknown> = Promise.resolve();
+  /** Heartbeats and alarms are taken one after the other: an older one must not be told last. */
+  readonly #lane = new Lane();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#sql.exec(SCHEMA);
   }
 
-  /** Takes a heartbeat: tells every session what it means for it, answers what the host shall end. */
+  /** Takes a heartbeat: tells sessions and sandboxes what it means for them. Answers what the host shall end. */
   heartbeat(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
-    return this.#inTurn(() => this.#take(hostId, beat));
+    return this.#lane.run(() => this.#take(hostId, beat));
   }
 
-  /** A session says that it was placed here. Answers what is known of this start of the host by now. */
-  place(id: string, bootId: string, seq: number): HostVerdict {
+  /** A session or sandbox says that it was placed here. Answers what has happened to this start of the host; null for nothing. */
+  place(id: string, bootId: string, seq: number): HostChange | null {
     const host = this.#load();
     if (!host) return { type: "hostAway", seenAt: Date.now() };
     const { seenAt } = host;
     const isHeld = host.beat.type === "vm" && host.beat.vms.some((vm) => vm.id === id);
-    if (host.retired.includes(bootId))
-      return isHeld ? { type: "done" } : { type: "hostLost", seenAt };
+    if (host.retired.includes(bootId)) return isHeld ? null : { type: "hostLost", seenAt };
     const row: Placed = { id, boot_id: bootId, seq, reported: null };
     if (host.beat.bootId === bootId && missing([row], host.beat).length > 0) {
       return { type: "hostLost", seenAt };
     }
     this.#sql.exec("INSERT OR IGNORE INTO placed VALUES (?, ?, ?, NULL)", id, bootId, seq);
-    return host.away ? { type: "hostAway", seenAt } : { type: "done" };
+    return host.away ? { type: "hostAway", seenAt } : null;
   }
 
-  /** A session ended. */
+  /** A session or sandbox that was placed here ended. */
   forget(id: string): void {
     this.#sql.exec("DELETE FROM placed WHERE id = ?", id);
   }
@@ -90,13 +93,7 @@ export class HostDO extends DurableObject<Env> {
 
   override alarm(info?: AlarmInvocationInfo): Promise<void> {
     const lateMs = info ? Date.now() - info.scheduledTime : 0;
-    return this.#inTurn(() => this.#ring(lateMs));
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#queue.then(work);
-    this.#queue = done.catch(() => undefined);
-    return done;
+    return this.#lane.run(() => this.#ring(lateMs));
   }
 
   async #ring(lateMs: number): Promise<void> {
@@ -105,7 +102,7 @@ export class HostDO extends DurableObject<Env> {
     if (host && !host.away && now >= silentAt(host)) {
       if (lateMs >= deafMs) this.#save(afterDeafness(host, now));
       else this.#save(afterSilence(host));
-      // What it reports when it is back is news, whatever it said before.
+      // All that it reports when it is back is to be told, whatever it said before.
       this.#sql.exec("UPDATE placed SET reported = NULL");
     }
     await this.#settle();
@@ -125,9 +122,9 @@ export class HostDO extends DurableObject<Env> {
       await noteDurable(this.env.DB, beat.durableSnapshots);
     const placed = this.#placed();
     await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
-    const { bootId, url } = beat;
-    const source = { hostId, bootId, url, heardAt: before?.seenAt ?? host.seenAt };
-    return { end: await this.#reconcileAll(source, beat, placed), pollMs };
+    const { bootId, url, seq } = beat;
+    const from = { hostId, bootId, url, seq, heardAt: before?.seenAt ?? host.seenAt };
+    return { end: await this.#reconcileAll(from, beat, placed), pollMs };
   }
 
   #load(): StoredHost | null {
@@ -149,7 +146,7 @@ export class HostDO extends DurableObject<Env> {
         await this.#do(duty);
         this.#done(duty);
       } catch (error) {
-        log("host_duty_failed", error);
+        log.error("host_duty_failed", { duty, reason: error });
       }
     }
     await arm(this.ctx.storage, () => {
@@ -177,39 +174,35 @@ export class HostDO extends DurableObject<Env> {
     this.#save({ ...host, registeredAt, owed: host.owed.filter((other) => other !== duty) });
   }
 
-  async #reconcileAll(source: Heard, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
+  async #reconcileAll(from: Beat, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
     const known = new Map(placed.map((row) => [row.id, row]));
     const answers = await Promise.allSettled(
-      heldBy(beat).map((report) => this.#reconcile(source, report, known.get(report.id), beat.seq)),
+      heldBy(beat).map((report) => this.#reconcile(from, report, known.get(report.id))),
     );
     const failed = answers.find((answer) => answer.status === "rejected");
-    // The host repeats what it said, an end with its reason above all, until it was heard.
+    // Fails the heartbeat: the host repeats it, and so the end of a session with its reason, until all was told.
     if (failed) throw failed.reason;
     return answers.flatMap((answer) => (answer.status === "fulfilled" && answer.value) || []);
   }
 
-  async #reconcile(
-    source: Heard,
-    report: Report,
-    row: Placed | undefined,
-    seq: number,
-  ): Promise<string | null> {
+  /** Tells a session or sandbox what its host reports, if that is new. Answers its id when the host shall end it. */
+  async #reconcile(from: Beat, report: Report, row: Placed | undefined): Promise<string | null> {
     const reported = signatureOf(report);
-    if (row?.boot_id === source.bootId && row.reported === reported) return null;
-    const answer = await this.#tellReport(source, report, seq);
+    if (row?.boot_id === from.bootId && row.reported === reported) return null;
+    const answer = await this.#tellReport(from, report);
     if (answer === "wait") return null;
     if (answer === "end") {
       this.forget(report.id);
       return report.id;
     }
     const sql = "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?)";
-    this.#sql.exec(sql, report.id, source.bootId, row?.seq ?? seq, reported);
+    this.#sql.exec(sql, report.id, from.bootId, row?.seq ?? from.seq, reported);
     return null;
   }
 
-  #tellReport(source: Heard, report: Report, seq: number): Promise<"keep" | "wait" | "end"> {
-    if ("sockets" in report) return this.env.SESSIONS.getByName(report.id).report(source, report);
-    return this.env.SANDBOXES.getByName(report.id).report({ ...source, seq }, report);
+  #tellReport(from: Beat, report: Report): Promise<ReportAnswer> {
+    if ("sockets" in report) return this.env.SESSIONS.getByName(report.id).report(from, report);
+    return this.env.SANDBOXES.getByName(report.id).report(from, report);
   }
 
   async #tellLost(host: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
@@ -222,31 +215,14 @@ export class HostDO extends DurableObject<Env> {
   }
 
   async #tellAll(host: StoredHost, type: "hostAway" | "hostBack"): Promise<void> {
-    const news = { type, seenAt: host.seenAt };
-    await Promise.all(this.#placed().map((row) => this.#tell(host, row, news)));
+    const change = { type, seenAt: host.seenAt };
+    await Promise.all(this.#placed().map((row) => this.#tell(host, row, change)));
   }
 
-  async #tell({ hostId, beat }: StoredHost, row: Placed, news: HostNews): Promise<void> {
-    const source = { hostId, bootId: row.boot_id };
+  async #tell({ hostId, beat }: StoredHost, row: Placed, change: HostChange): Promise<void> {
+    const start: HostStart = { hostId, bootId: row.boot_id };
     const { SESSIONS, SANDBOXES } = this.env;
-    if (beat.type === "pool") await SESSIONS.getByName(row.id).hostChanged(source, news);
-    else await SANDBOXES.getByName(row.id).hostChanged(source, news);
+    if (beat.type === "pool") await SESSIONS.getByName(row.id).hostChanged(start, change);
+    else await SANDBOXES.getByName(row.id).hostChanged(start, change);
   }
-}
-
-/** Which start of which host speaks, where it is reached, and when the host was heard before. */
-export interface Heard extends HostSource {
-  url: string;
-  heardAt: number;
-}
-
-/** What a session hears of its host, and when the host was last heard. */
-export interface HostNews {
-  type: "hostAway" | "hostBack" | "hostLost";
-  seenAt: number;
-}
-export type HostVerdict = { type: "done" } | { type: "hostAway" | "hostLost"; seenAt: number };
-
-function log(event: string, error: unknown): void {
-  console.error(JSON.stringify({ level: "error", event, error: String(error) }));
 }

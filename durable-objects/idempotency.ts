@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { isRecent } from "@svc/contract/time.ts";
 import { DurableObject } from "cloudflare:workers";
-import { atMost } from "./deadline.ts";
+import { Signal } from "./live/signal.ts";
 
 /** An answer as it was given: replayed to the byte. */
 export interface RememberedAnswer {
@@ -16,8 +16,8 @@ export type IdempotencyVerdict =
   | { type: "reused" }
   | { type: "replay"; answer: RememberedAnswer };
 
-/** What is kept of a key. A run that nobody finished is void at `until`. */
-type Kept =
+/** What is stored for a key. A run that nobody finished is void at `until`. */
+type StoredRun =
   | { type: "running"; fingerprint: string; runId: string; until: number }
   | { type: "remembered"; fingerprint: string; answer: RememberedAnswer };
 
@@ -25,16 +25,16 @@ const KEY = "kept";
 
 /** One (org, Idempotency-Key): runs a request once, lets its repeats wait, and replays a success for 24 h. */
 export class IdempotencyDO extends DurableObject<Env> {
-  readonly #waiting = new Set<() => void>();
+  readonly #finished = new Signal();
 
-  /** What the holder of a request shall do. Waits while the same request runs. */
+  /** What the caller shall do with a request. Waits while the same request runs. */
   async begin(fingerprint: string): Promise<IdempotencyVerdict> {
     for (;;) {
       const kept = this.#load();
       if (!kept) return { type: "run", runId: await this.#run(fingerprint) };
       if (kept.fingerprint !== fingerprint) return { type: "reused" };
       if (kept.type === "remembered") return { type: "replay", answer: kept.answer };
-      await this.#finished(kept.until - Date.now());
+      await this.#finished.next(Math.max(kept.until - Date.now(), 1));
     }
   }
 
@@ -44,15 +44,15 @@ export class IdempotencyDO extends DurableObject<Env> {
     if (kept?.type !== "running" || kept.runId !== runId) return;
     if (answer) await this.#remember(kept.fingerprint, answer);
     else await this.#forget();
-    for (const wake of this.#waiting) wake();
+    this.#finished.send();
   }
 
   override async alarm(): Promise<void> {
     await this.ctx.storage.deleteAll();
   }
 
-  #load(): Kept | null {
-    const kept = this.ctx.storage.kv.get<Kept>(KEY) ?? null;
+  #load(): StoredRun | null {
+    const kept = this.ctx.storage.kv.get<StoredRun>(KEY) ?? null;
     return kept?.type === "running" &&
       !isRecent(kept.until - LIMITS.idempotentRunMs, LIMITS.idempotentRunMs, Date.now())
       ? null
@@ -63,26 +63,18 @@ export class IdempotencyDO extends DurableObject<Env> {
   async #run(fingerprint: string): Promise<string> {
     const runId = crypto.randomUUID();
     const until = Date.now() + LIMITS.idempotentRunMs;
-    this.ctx.storage.kv.put<Kept>(KEY, { type: "running", fingerprint, runId, until });
+    this.ctx.storage.kv.put<StoredRun>(KEY, { type: "running", fingerprint, runId, until });
     await this.ctx.storage.setAlarm(until);
     return runId;
   }
 
   async #remember(fingerprint: string, answer: RememberedAnswer): Promise<void> {
-    this.ctx.storage.kv.put<Kept>(KEY, { type: "remembered", fingerprint, answer });
+    this.ctx.storage.kv.put<StoredRun>(KEY, { type: "remembered", fingerprint, answer });
     await this.ctx.storage.setAlarm(Date.now() + LIMITS.idempotencyMs);
   }
 
   async #forget(): Promise<void> {
     this.ctx.storage.kv.delete(KEY);
     await this.ctx.storage.deleteAlarm();
-  }
-
-  async #finished(ms: number): Promise<void> {
-    let wake = (): void => undefined;
-    const finished = new Promise<void>((resolve) => (wake = resolve));
-    this.#waiting.add(wake);
-    await atMost(Math.max(ms, 1), finished).catch(() => undefined);
-    this.#waiting.delete(wake);
   }
 }

@@ -74,7 +74,20 @@ export class ObjectStore {
     return (await this.fetch(object, path)) !== null;
   }
 
-  /** The same, and returns the etag of these bytes or of older ones; null when there is no such object. */
+  /** Reads an object of at most `mostBytes` into memory. Null when there is no such object. */
+  async read(object: ObjectName, mostBytes: number): Promise<Buffer | null> {
+    const found = await this.#ask({ object }).catch(nullWhenMissing);
+    if (!found) return null;
+    const { get, sizeBytes = 0 } = found;
+    if (get === undefined || sizeBytes > mostBytes) throw new ObjectStoreError("download", null);
+    const headers = { range: `bytes=0-${sizeBytes - 1}` };
+    const response = await this.#call("download", get, { headers });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    if (bytes.length !== sizeBytes) throw new ObjectStoreError("download was cut", null);
+    return bytes;
+  }
+
+  /** Writes an object to a file as `download` does. Returns the etag of these bytes or of older ones; null: no such object. */
   async fetch(object: ObjectName, path: string): Promise<{ etag: string } | null> {
     const found = await this.#ask({ object }).catch(nullWhenMissing);
     if (!found) return null;

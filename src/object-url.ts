@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintObjectToken, type ObjectClaims } from "@svc/contract/tokens.ts";
 
-/** Of a stored object: what it is served as. */
+/** A stored object, and as what it is served. */
 export type Readable = Omit<Extract<ObjectClaims, { act: "get" }>, "act" | "expiresAt">;
 
 /** A URL of a stored object that needs no other credential, for a few minutes. */

@@ -15,9 +15,9 @@ import { templateObject } from "../durable-objects/template.ts";
 const askedAtOnce = 20;
 
 /**
- * Looks at some of the records in the object store, and deletes those that nothing has named for long: hosts remove what
- * is gone, but one that never comes back does not. Whatever cannot be asked throws, and nothing is deleted. Answers how many went.
- * At most so many `keys` are looked at.
+ * Looks at some of the records in the object store, at most `keys` of its keys, and deletes records that nothing has named
+ * for long: hosts remove what is gone, but a host that never comes back does not. Throws, and deletes nothing, when an
+ * owner cannot be asked. Answers how many records it has deleted.
  */
 export async function sweepOrphans(env: Env, now: number, keys?: number): Promise<number> {
   const after = await sweepFrom(env.DB, now);
@@ -40,7 +40,7 @@ export async function sweepOrphans(env: Env, now: number, keys?: number): Promis
   return gone;
 }
 
-/** Whether the sandbox that a record says it is of still goes on from it, whatever the list of its org says. */
+/** Whether the sandbox that a record names still goes on from the record. Asked of the sandbox: its org's list may be wrong. */
 async function isOwned(env: Env, { prefix, id }: StoredRecord): Promise<boolean> {
   const stored = await env.OBJECTS.get(prefix + RECORD_MANIFEST);
   const manifest = RecordManifest.safeParse(await stored?.json().catch(() => null)).data;

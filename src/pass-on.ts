@@ -6,17 +6,17 @@ export interface PassedOn {
   body: ReadableStream<Uint8Array> | null;
   /** Aborts the call that carries it: set off when the client breaks off, or passes `atMost`. */
   signal: AbortSignal;
-  /** Whether it was more than it may be. */
+  /** Whether the body was above `atMost`. */
   isOver: () => boolean;
 }
 
-/** What stops the sending of a request's body: then the rest of it is left to be read. */
+/** For each request whose body is being sent on: stops that, and leaves the rest of the body to be read. */
 const SENDING = new WeakMap<Request, () => Promise<void>>();
 
 /**
- * Sends the body of a request on as it comes. One that is cut, or is above `atMost` bytes without having said so,
- * aborts the call: a stream that errors would end what was sent as if it were whole. Not `pipeTo`: of a pipe that is
- * stopped the runtime leaves no rest to read, whatever its options.
+ * Sends the body of a request on as it comes. A body that is cut, or turns out to be above `atMost` bytes, aborts the
+ * call: a stream that errors would end what was sent as if it were whole. Not `pipeTo`: a pipe that is stopped leaves
+ * nothing to read, whatever its options.
  */
 export function passOn(request: Request, atMost = Number.POSITIVE_INFINITY): PassedOn {
   const call = new AbortController();
@@ -36,7 +36,7 @@ export function passOn(request: Request, atMost = Number.POSITIVE_INFINITY): Pas
     left -= bytes.byteLength;
     if (left < 0) call.abort();
     if (left < 0) return false;
-    // Who has answered reads no more: what is being written then fails, or never ends.
+    // A host that has answered reads no more: a write then fails, or never ends.
     const writing = writer.write(bytes).catch(() => "stopped");
     return (await Promise.race([writing, stopped])) !== "stopped";
   };

@@ -6,7 +6,7 @@ import {
 } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 
 /** Whose call it is: a host learns the tenant from the bearer alone. */
 export interface Subject {
@@ -14,7 +14,7 @@ export interface Subject {
   id: string;
 }
 
-/** What became of asking one host for a slot. */
+/** The answer of a host that was asked for a slot. */
 export type PlaceAnswer =
   | { type: "placed"; slot: SlotPlaced }
   | { type: "full" }
@@ -65,8 +65,8 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
 }
 
 /**
- * Whether an answer is the pool's rejection of what was asked, of any status. Not what concerns gateway and
- * host alone (a bearer, a redirect), nor the page of a proxy that stands before a pool and cannot reach it.
+ * Whether an answer, of any status, is the pool's rejection of the request. Answers that concern gateway and host alone
+ * (a bearer, a redirect) are not, nor is the page of a proxy that stands before a pool and cannot reach it.
  */
 function isRejection(status: number, text: string): boolean {
   if (status < 400 || status === 401 || status === 407) return false;

@@ -5,10 +5,10 @@ import {
 } from "@svc/contract/host-protocol/templates.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
-/** What became of asking a host to build. `refused` has its own words. */
+/** The answer of a host that was asked to build. `refused` has the host's own words. */
 export type BuildAnswer =
   | { type: "taken" }
   | { type: "refused"; reason: string }
@@ -36,19 +36,19 @@ export async function startBuild(
   }
 }
 
-/** What became of asking how a build stands. `missing`: the host knows of none. */
-export type NewsAnswer =
+/** The answer of a host that was asked how far a build is. `missing`: the host knows of none. */
+export type BuildReportAnswer =
   | { type: "ok"; report: BuildReport }
   | { type: "missing" }
   | { type: "unreachable" };
 
-/** Asks how a build stands; the host holds the question until there is something to tell. */
-export async function buildNews(
+/** Asks how far a build is; the host holds the question until there is something to tell. */
+export async function askBuild(
   env: Env,
   base: string,
   subject: Subject,
   offset: number,
-): Promise<NewsAnswer> {
+): Promise<BuildReportAnswer> {
   try {
     return await within(TEMPLATE_LIMITS.newsMs + LIMITS.poolUpgradeMs, async (signal) => {
       const url = hostUrl(base, "templates", subject.id);
@@ -64,7 +64,7 @@ export async function buildNews(
   }
 }
 
-/** Tells a host to end a build and to forget what came of it: resolves when it has. */
+/** Tells a host to end a build and to forget its template: resolves when the host has. */
 export async function dropTemplate(env: Env, base: string, subject: Subject): Promise<void> {
   await within(LIMITS.backgroundReleaseMs, async (signal) => {
     const url = hostUrl(base, "templates", subject.id);

@@ -8,48 +8,47 @@ import {
 } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type * as z from "zod";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 import { type Unreachable, unreachableBy } from "./vms.ts";
 
-/** What became of asking a host to change the state of a machine. */
-export type StateAnswer<T> =
-  | { type: "ok"; value: T }
-  | { type: "refused"; status: number; refused: StateRefused }
-  | Unreachable;
+/** The answer of a host that was asked to change the state of a machine. */
+export type StateAnswer<T> = { type: "ok"; value: T } | NotChanged;
+/** Why the state was not changed. */
+export type NotChanged = { type: "refused"; status: number; refused: StateRefused } | Unreachable;
 
-/** What a host can be asked to do with a machine. */
-const ACTS = {
-  /** RAM and disk are saved when it answers. */
+/** What a host can be asked to do with a machine, and what it answers. */
+const CHANGES = {
+  /** Memory and disk are saved when it answers. */
   pause: VmPaused,
-  /** Exactly the record that is named goes on, else what the host has. */
+  /** From the record that is named, else from the one that the host has. */
   resume: VmResumed,
   park: VmParked,
   checkpoint: VmCheckpointed,
   snapshot: SnapshotTaken,
   revert: VmResumed,
 } as const satisfies Record<string, z.ZodType>;
-type ActName = keyof typeof ACTS;
+type ChangeName = keyof typeof CHANGES;
 
 /** Asks the host at `base`, for at most `ms`. */
-export async function actOnVm<A extends ActName>(
+export async function changeVm<C extends ChangeName>(
   env: Env,
   base: string,
   subject: Subject,
-  act: A,
+  change: C,
   body?: object,
   ms: number = LIMITS.stateChangeMs,
-): Promise<StateAnswer<z.infer<(typeof ACTS)[A]>>> {
-  const url = hostUrl(base, "vms", subject.id, act);
+): Promise<StateAnswer<z.infer<(typeof CHANGES)[C]>>> {
+  const url = hostUrl(base, "vms", subject.id, change);
   const init = { method: "POST", ...(body && { body: JSON.stringify(body) }) };
-  const schema: z.ZodType = ACTS[act];
+  const schema: z.ZodType = CHANGES[change];
   try {
     return await within(ms, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
       const { status } = response;
       const json: unknown = JSON.parse(await response.text());
       if (status === 200 || status === 201)
-        return { type: "ok", value: schema.parse(json) as z.infer<(typeof ACTS)[A]> };
+        return { type: "ok", value: schema.parse(json) as z.infer<(typeof CHANGES)[C]> };
       return { type: "refused", status, refused: StateRefused.parse(json) };
     });
   } catch (error) {

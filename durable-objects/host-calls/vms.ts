@@ -2,23 +2,23 @@ import { type PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/v
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
-import { within } from "../deadline.ts";
+import { within } from "../live/deadline.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
-/** What became of asking one host for a machine. */
+/** The answer of a host that was asked for a machine. */
 export type PlaceVmAnswer =
   | { type: "placed"; got: VmPlaced }
   | { type: "refused"; refused: VmRefused }
   | { type: "rejected"; status: number }
   | Unreachable;
 
-/** `isLate`: it took too long to answer. */
+/** `isLate`: the host took too long to answer. */
 export interface Unreachable {
   type: "unreachable";
   isLate?: true;
 }
 
-/** What a call came to that has thrown. */
+/** What a call that has thrown says of its host. */
 export const unreachableBy = (error: unknown): Unreachable => ({
   type: "unreachable",
   ...(error instanceof Error && error.name === "AbortError" && { isLate: true }),
@@ -71,12 +71,12 @@ export async function endVm(env: Env, base: string, subject: Subject): Promise<v
   });
 }
 
-/** What became of asking a host about a machine: `missing`, it knows none of that id; `failed`, it answered nothing of use. */
+/** The answer of a host that was asked about a machine. `missing`: it knows none of that id; `failed`: it answered nothing of use. */
 export type HostAnswer<T> =
   | { type: "ok"; value: T }
   | { type: "missing" | "failed" | "unreachable" };
 
-/** Runs a command. What is not a whole result is none. */
+/** Runs a command. An answer that is not a whole result counts as none. */
 export async function execInVm(
   env: Env,
   base: string,

@@ -6,7 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 /** What a change of a host obliges its object to, in this order; each is repeated until done. */
 export type HostDuty = "unregister" | "register" | "hostAway" | "hostBack";
 
-/** What is kept of a host between heartbeats. Times are ms since the epoch. */
+/** What is stored of a host between heartbeats. Times are ms since the epoch. */
 export interface StoredHost {
   hostId: string;
   beat: AnyHeartbeat;
@@ -21,7 +21,7 @@ export interface StoredHost {
   owed: HostDuty[];
 }
 
-/** A session the gateway has placed on a host, and what the host last said of it. */
+/** A session or sandbox that the gateway has placed on a host, and what the host last said of it. */
 export interface Placed extends Record<string, SqlStorageValue> {
   id: string;
   boot_id: string;
@@ -43,7 +43,7 @@ export function afterBeat(
   const wasAway = before?.away ?? false;
   const pending = before?.owed.filter((duty) => duty === "register" || duty === "hostBack") ?? [];
   const fresh: HostDuty[] = [];
-  if (!before || wasAway || isNews(before, beat, now)) fresh.push("register");
+  if (!before || wasAway || hasChanged(before, beat, now)) fresh.push("register");
   if (wasAway) fresh.push("hostBack");
   return { ...host, owed: [...new Set([...pending, ...fresh])] };
 }
@@ -52,7 +52,7 @@ export function afterBeat(
 export const silentAt = ({ seenAt, deafUntil }: StoredHost): number =>
   Math.max(seenAt, deafUntil) + LIMITS.hostSilenceMs;
 
-/** The host once the gateway is back from an absence of its own: it has its time to be heard. */
+/** The host once the gateway itself was away: the host has its whole time to be heard again. */
 export const afterDeafness = (host: StoredHost, now: number): StoredHost => ({
   ...host,
   deafUntil: now,
@@ -70,24 +70,24 @@ function retiredBy(before: StoredHost, beat: AnyHeartbeat): string[] {
   return [...before.retired, ...(isAnother ? [before.beat.bootId] : [])].slice(-10);
 }
 
-/** Whether the fleet should hear of it: something it knows has changed, or it has not heard for long. */
-function isNews(before: StoredHost, beat: AnyHeartbeat, now: number): boolean {
+/** Whether the fleet should be told: a fact of the host has changed, or it was told long ago. */
+function hasChanged(before: StoredHost, beat: AnyHeartbeat, now: number): boolean {
   if (now - before.registeredAt >= LIMITS.registerMs) return true;
   const text = (of: AnyHeartbeat) => JSON.stringify(recordOf("", of, 0));
   return before.beat.bootId !== beat.bootId || text(before.beat) !== text(beat);
 }
 
-/** What a host says of the things that are placed on it: sessions, or machines. */
+/** What a host says of the sessions or machines on it. */
 export const heldBy = (beat: AnyHeartbeat): Report[] =>
   beat.type === "pool" ? beat.slots : beat.vms;
 
-/** What an earlier start of a host shall end: not paused machines, which the later start holds as well. */
+/** What an earlier start of a host shall end: all but paused machines, which the later start holds as well. */
 export const endableBy = (beat: AnyHeartbeat): string[] =>
   heldBy(beat)
     .filter((report) => !("state" in report) || report.state !== "paused")
     .map(({ id }) => id);
 
-/** What was placed here and is not here any more: another start of the host, or a newer list without it. */
+/** What was placed on a host and is gone from it: it was on an earlier start, or a newer heartbeat does not name it. */
 export function missing(placed: Placed[], beat: AnyHeartbeat): Placed[] {
   const held = new Set(heldBy(beat).map(({ id }) => id));
   // Paused machines outlive their host's process: its next start names them again.
@@ -103,11 +103,11 @@ export function missing(placed: Placed[], beat: AnyHeartbeat): Placed[] {
 export const isRetired = (host: StoredHost, beat: AnyHeartbeat): boolean =>
   host.retired.includes(beat.bootId);
 
-/** Whether a heartbeat is a repeated one, or was overtaken by a newer one. */
+/** Whether a heartbeat is a repeat, or older than the last one that counted. */
 export const isOvertaken = (host: StoredHost, beat: AnyHeartbeat): boolean =>
   host.beat.bootId === beat.bootId && beat.seq <= host.beat.seq;
 
-/** One thing on a host, as the host sees it. */
+/** A session or machine on a host, as the host sees it. */
 export type Report = SlotReport | VmReport;
 
 /** The part of a report that a session or sandbox must hear of when it changes. */
@@ -116,7 +116,6 @@ export function signatureOf(report: Report): string {
     const { sockets, lastClose, ended } = report;
     return JSON.stringify([sockets, lastClose, ended]);
   }
-  // A machine's idle window rolls with what its host sees of it.
   const { state, ended, lastActivityAt, recordId, durable, checkpointAt } = report;
   return JSON.stringify([state, ended, lastActivityAt, recordId, durable, checkpointAt]);
 }

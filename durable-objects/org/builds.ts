@@ -1,14 +1,6 @@
-import type { Reserved } from "../org.ts";
+import type { BuildClaim, Reserved } from "./messages.ts";
 
-/** What a build asks of its org before it is taken to any host. */
-export interface BuildClaim {
-  id: string;
-  cap: number;
-  /** Void then, whoever failed to free it. */
-  lapsesAt: number;
-}
-
-/** Builds of an org that are under way: they hold no place of a machine's, but one of their own. */
+/** Builds of an org that are under way: they have a cap of their own, apart from machines. */
 export class OrgBuilds {
   readonly #sql: SqlStorage;
 

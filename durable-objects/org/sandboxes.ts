@@ -1,31 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
-import type { Reserved } from "../org.ts";
-import type { SandboxView } from "../sandbox/record.ts";
-
-/** What a sandbox asks of its org before it takes room on any host. */
-export interface SandboxClaim {
-  /** As it stands while it starts. */
-  view: SandboxView;
-  cap: number;
-  /** A claim not confirmed by then is void. */
-  lapsesAt: number;
-}
-
-/** GET /sandboxes. */
-export interface SandboxQuery {
-  limit: number;
-  cursor: string | null;
-  state: SandboxState | null;
-  kind: VmKind | null;
-  /** Labels that must all be there. */
-  metadata: [string, string][];
-}
-export interface SandboxPage {
-  sandboxes: SandboxView[];
-  nextCursor: string | null;
-}
+import type { Reserved, SandboxClaim, SandboxPage, SandboxQuery, SandboxView } from "./messages.ts";
 
 interface Row extends Record<string, SqlStorageValue> {
   n: number;
@@ -52,7 +28,7 @@ CREATE TABLE IF NOT EXISTS sandboxes (
 CREATE INDEX IF NOT EXISTS sandboxes_state ON sandboxes (state, n);
 CREATE INDEX IF NOT EXISTS sandboxes_alive ON sandboxes (n) WHERE state <> 'gone';`;
 
-/** Longest life of a row beyond its idle window, whoever failed to say that its sandbox is gone. */
+/** How long a row lives beyond its idle window at most, whoever failed to say that its sandbox is gone. */
 const overdueMs = LIMITS.unpausableKeptMs + LIMITS.overdueMs;
 
 /** An org's sandboxes: reservations against its plan, and the index behind GET /sandboxes, one row each. */
@@ -64,7 +40,7 @@ export class OrgSandboxes {
     sql.exec(SCHEMA);
   }
 
-  /** Takes one of `cap` places. Paused ones, and those that are being released, hold none. */
+  /** Takes one of `cap` places. Sandboxes that are paused or being released hold none. */
   reserve({ view, cap, lapsesAt }: SandboxClaim): Reserved {
     this.#sweep(Date.now());
     const refused = this.#refusal(cap, view.id);
@@ -87,7 +63,7 @@ export class OrgSandboxes {
     return { reserved: true };
   }
 
-  /** Takes one of `cap` places again, for a paused one that is to run. */
+  /** Takes one of `cap` places again, for a paused sandbox that is to run. */
   resume(id: string, cap: number): Reserved {
     const refused = this.#refusal(cap, id);
     if (refused) return refused;
@@ -95,7 +71,7 @@ export class OrgSandboxes {
     return { reserved: true };
   }
 
-  /** Who holds the places when all of them are held by others. */
+  /** Who holds the places, when others hold all of them. */
   #refusal(cap: number, id: string): Reserved | null {
     const sql = "SELECT id FROM sandboxes WHERE state IN ('starting', 'running') AND id <> ?";
     const live = this.#sql.exec<{ id: string }>(sql, id).toArray();
@@ -103,7 +79,7 @@ export class OrgSandboxes {
     return { reserved: false, holders: live.slice(0, LIMITS.holdersListed).map((row) => row.id) };
   }
 
-  /** Writes how it stands: false when the claim has lapsed, or it is gone already. */
+  /** Writes the state of a sandbox: false when its claim has lapsed, or it is gone already. */
   note(view: SandboxView): boolean {
     const { rowsWritten } = this.#sql.exec(
       `UPDATE sandboxes SET state = ?, expires_at = ?, cpu = ?, mem_mb = ?, disk_gb = ?,
@@ -120,7 +96,7 @@ export class OrgSandboxes {
     return rowsWritten > 0;
   }
 
-  /** The ids of all that are not gone. */
+  /** The ids of all sandboxes that are not gone. */
   live(): string[] {
     const sql = "SELECT id FROM sandboxes WHERE state <> 'gone'";
     return this.#sql
@@ -129,12 +105,12 @@ export class OrgSandboxes {
       .map((row) => row.id);
   }
 
-  /** Forgets a sandbox that never was. */
+  /** Forgets a sandbox whose create failed. */
   drop(id: string): void {
     this.#sql.exec("DELETE FROM sandboxes WHERE id = ? AND state <> 'gone'", id);
   }
 
-  /** Newest first; without a state those that are gone are left out. A foreign cursor is the first page. */
+  /** Newest first; without a state in the query, gone sandboxes are left out. A cursor that was never given means the first page. */
   page({ limit, cursor, state, kind, metadata }: SandboxQuery): SandboxPage {
     const now = Date.now();
     const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
@@ -156,7 +132,7 @@ export class OrgSandboxes {
     return { sandboxes: page.map(toView), nextCursor: last ? last.n.toString(36) : null };
   }
 
-  /** Claims that lapsed, those that are gone for long, and the backstop of every other rule. */
+  /** Removes lapsed claims and sandboxes gone for long, and ends those far beyond their idle window: the backstop of every other rule. */
   #sweep(now: number): void {
     this.#sql.exec("DELETE FROM sandboxes WHERE lapses_at < ?", now);
     this.#sql.exec("DELETE FROM sandboxes WHERE gone_at < ?", now - LIMITS.goneReadableMs);

@@ -1,19 +1,37 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
+import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { noteCopy } from "../../control-plane/record-copies.ts";
-import { atMost } from "../deadline.ts";
+import type { Origin } from "../fleet/restorable.ts";
+import type { Subject } from "../host-calls/slots.ts";
+import { atMost } from "../live/deadline.ts";
 import { endVm, placeVm, type PlaceVmAnswer } from "../host-calls/vms.ts";
-import type { VmSeeker } from "./find-host.ts";
 
-/** What a host came to that was asked for a machine. */
+/** A sandbox looking for a host. */
+export interface VmSeeker {
+  subject: Subject;
+  body: PlaceVm;
+  /** How long the search may take, in ms. */
+  acquireMs: number;
+  /** What the machine goes on from, when that is a snapshot or a template. */
+  origin?: Origin;
+  /** How long a host may take that has to fetch what the machine goes on from, in ms; by default `LIMITS.fetchForkMs`. */
+  fetchMs?: number;
+  /** Whether the machine is still wanted: a DELETE may come first. */
+  isWanted(): boolean;
+  /** Called when a host is at work on the machine: there is time for what need not be done before. */
+  onAsked?(): void;
+}
+
+/** The answer of a host that was asked for a machine. */
 export interface Attempted {
   host: HostRecord;
   answer: PlaceVmAnswer;
-  /** It had to fetch what the machine begins from. */
+  /** The host had to fetch what the machine begins from. */
   isFetching: boolean;
 }
 
-/** Hosts that are being asked for one machine: the next one need not wait until the one before has answered. */
+/** Hosts that are being asked for one machine: the next host need not wait until the one before has answered. */
 export class VmAttempts {
   readonly #env: Env;
   readonly #seeker: VmSeeker;
@@ -31,7 +49,7 @@ export class VmAttempts {
     return Date.now() < this.#deadline && this.#seeker.isWanted();
   }
 
-  /** How long a host may say nothing before a free one is asked too. One machine with volumes may never be two. */
+  /** How long a host may say nothing before a free host is asked too. A machine with volumes must never be made twice. */
   get patienceMs(): number {
     const { body, acquireMs } = this.#seeker;
     return body.volumes?.length ? Infinity : Math.min(LIMITS.vmPatienceMs, acquireMs / 3);
@@ -52,15 +70,15 @@ export class VmAttempts {
     );
   }
 
-  /** Whether a host has what the machine begins from. One that has not gets it from the object store, which takes its time. */
+  /** Whether a host has what the machine begins from. A host without it fetches it from the object store, which takes its time. */
   holds({ hostId, templates }: HostRecord): boolean {
-    const { body, saved } = this.#seeker;
+    const { body, origin } = this.#seeker;
     const { source } = body;
-    if (source.type === "image" || hostId === saved?.hostId) return true;
+    if (source.type === "image" || hostId === origin?.saved?.hostId) return true;
     return templates?.includes(source.id) === true;
   }
 
-  /** Where it is fetched to is noted, so that a repeat goes there too. It only saves time: what fails is no fault. */
+  /** Notes which host fetches, so that a repeat goes there too. It only saves time: a note that fails is no fault. */
   async #note({ hostId }: HostRecord): Promise<void> {
     const { source } = this.#seeker.body;
     if (source.type === "image") return;
@@ -71,17 +89,13 @@ export class VmAttempts {
   /** The next answer; null when none came within `ms`, or none is to come. */
   async next(ms = Infinity): Promise<Attempted | null> {
     if (this.#pending.size === 0) return null;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<null>((resolve) => {
-      if (Number.isFinite(ms)) timer = setTimeout(() => resolve(null), ms);
-    });
-    const first = await Promise.race([late, ...this.#pending.values()]);
-    clearTimeout(timer);
+    const answer = Promise.race(this.#pending.values());
+    const first = Number.isFinite(ms) ? await atMost(ms, answer).catch(() => null) : await answer;
     if (first) this.#pending.delete(first.host);
     return first;
   }
 
-  /** What a host still makes is in vain: it is ended as soon as it says that it is there. */
+  /** Ends machines that hosts still make in vain, as soon as they say that the machine is there. */
   close(): void {
     for (const late of this.#pending.values())
       void late

@@ -1,4 +1,4 @@
-/** A span of a machine's life that is billed. Times are ms since the epoch. */
+/** A span of time for which a machine is billed. Times are ms since the epoch. */
 export interface Span {
   /** Counts the spans of one machine from 1. */
   n: number;
@@ -27,7 +27,7 @@ export function openSpan(bill: Bill, startedAt: number): Bill {
   return { count: n, spans: [...bill.spans, { n, startedAt, endedAt: null }] };
 }
 
-/** Closes the open span; one that would end before it began has no length. */
+/** Closes the open span; a span that would end before it began gets no length. */
 export function closeSpan(bill: Bill, at: number): Bill {
   if (!isBilling(bill)) return bill;
   const spans = bill.spans.map((span) =>
@@ -44,6 +44,6 @@ export function dropWritten(bill: Bill, written: readonly Span[]): Bill {
   return spans.length === bill.spans.length ? bill : { ...bill, spans };
 }
 
-/** Whether there is a span that the bill before did not have like this. */
-export const hasNews = (before: Bill, after: Bill): boolean =>
+/** Whether a span was opened, or closed, since the bill before. */
+export const hasNewSpan = (before: Bill, after: Bill): boolean =>
   after.spans.some((span) => !before.spans.includes(span));

@@ -1,17 +1,17 @@
-import { type Refusal, refusal } from "@svc/contract/errors.ts";
-import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import { isRefusal, type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Lifecycle } from "@svc/contract/vm/lifecycle.ts";
 import { addChild } from "../../control-plane/snapshot-lineage.ts";
-import { atMost } from "../deadline.ts";
-import type { Reserved } from "../org.ts";
-import type { Place } from "../session/find-slot.ts";
-import type { SavedMachine } from "../host-calls/restorable.ts";
-import { noSnapshot } from "./snapshots.ts";
-import { type StoredSandbox, viewOf } from "./record.ts";
+import type { Origin } from "../fleet/restorable.ts";
+import type { Place } from "../host-calls/place.ts";
+import { endVm } from "../host-calls/vms.ts";
+import { atMost } from "../live/deadline.ts";
+import { granted, vmCap } from "../org/reserve.ts";
 import { NO_BILL } from "./bill.ts";
 import { findVmHost } from "./find-host.ts";
+import { type LiveSandbox, type StoredSandbox, viewOf } from "./record.ts";
+import { noSnapshot } from "./refusals.ts";
 import { takeVolumes, type WantedMount } from "./volumes.ts";
 
 /** What a SandboxDO is told to create. Times are ms. */
@@ -26,14 +26,14 @@ export interface CreateSandboxOrder {
   acquireMs: number;
   idleMs: number;
   lifecycle: Lifecycle;
-  /** What it shall have mounted. Given to it, and told to its host, once it has its place in the cap. */
+  /** The volumes that it shall have. Attached, and told to its host, once it has its place in the cap. */
   volumes: WantedMount[];
   /** The create request, resolved, as its host gets it. */
   body: PlaceVm;
-  /** The snapshot that it is forked from. */
-  fork?: SavedMachine & { snapshotId: string };
-  /** What the custom template that it is made of can run on, as far as that is known. */
-  platform?: HostPlatform | null;
+  /** The snapshot that it is forked from; null for none. */
+  fromSnapshot: string | null;
+  /** The snapshot or custom template that it goes on from. */
+  origin: Origin;
 }
 
 /** A created sandbox: what it got, and when its idle window ends. */
@@ -43,76 +43,40 @@ export interface SandboxMade {
   };
 }
 
-/** The part of a SandboxDO that a create works on. */
-export interface SandboxDesk {
-  /** Known from now on, though not on disk yet. */
-  begin(sandbox: StoredSandbox): void;
-  /** On disk from now on: should this object die, its alarm undoes what was done. */
-  keep(): void;
-  read(): StoredSandbox | null;
-  /** The machine is there: from now on it runs, unless it is not wanted any more. */
-  placed(place: Place, got: VmPlaced): StoredSandbox | null;
-  /** Ends a machine that was made in vain, without keeping the customer waiting. */
-  giveBack(place: Place): void;
-}
-
 /**
- * Reserve, find a host, enter it in the org's list; and on any failure undo what was done. Of a create that
- * dies half way (the object evicted) the claim lapses, the host's next heartbeat ends the machine, and the
- * `giveUp` timer gives back what else it took: it is on disk before anything is. Without anything to take it
- * is written while the host works, for a new object's first write costs several syncs of the disk.
+ * Creates a sandbox: reserves, finds a host, enters the sandbox in the org's list, and undoes what was done on any
+ * failure. Of a create that dies half way (the object evicted) the claim lapses, the host's next heartbeat ends the
+ * machine, and the `giveUp` timer gives back what else was taken: the record is on disk before anything is. A create that
+ * takes nothing else is written while the host works, for a new object's first write costs several syncs of the disk.
  */
 export async function createSandbox(
-  env: Env,
+  live: LiveSandbox,
   order: CreateSandboxOrder,
-  desk: SandboxDesk,
 ): Promise<SandboxMade | Refusal> {
-  const { id, org, acquireMs } = order;
   const sandbox = newSandbox(order);
-  desk.begin(sandbox);
-  const refused = await reserve(env, order, sandbox);
-  if (refused) return refused;
-  if (order.fork || order.volumes.length > 0) desk.keep();
-  const lost = order.fork && (await descend(env, order, order.fork.snapshotId));
-  if (lost) return lost;
-  const body = await takeVolumes(env, order);
-  if ("refused" in body) return body;
-  const isWanted = (): boolean => desk.read()?.state.status === "starting";
-  const found = await findVmHost(env, {
-    subject: { org, id },
-    body,
-    acquireMs,
-    isWanted,
-    onAsked: () => desk.keep(),
-    ...(order.fork && { saved: order.fork }),
-    ...(order.platform && { platform: order.platform }),
-  });
-  if ("refused" in found) return found;
-  const made = await conclude(env, order, desk, found);
-  if ("refused" in made) desk.giveBack(found.place);
+  live.record.begin(sandbox);
+  const made = (await reserve(live, order, sandbox)) ?? (await place(live, order));
+  if (!("created" in made)) live.record.apply({ type: "createFailed" });
   return made;
 }
 
 function newSandbox(order: CreateSandboxOrder): StoredSandbox {
-  const { id, org, template, metadata, createdAt, acquireMs, body } = order;
-  const { kind, cpu, memMb, diskGb } = body;
+  const { id, org, template, metadata, createdAt, acquireMs, body, fromSnapshot } = order;
+  const { kind, cpu, memMb, diskGb, isolation } = body;
   // A host may have to fetch first what it begins from.
   const fetchMs = body.source.type === "snapshot" ? LIMITS.fetchForkMs : 0;
   const mostMs = acquireMs + fetchMs + LIMITS.hostAnswerMs;
   const giveUpAt = createdAt + mostMs + LIMITS.unconfirmedSlackMs;
   const { autoResume, parkMaxMs } = order.lifecycle;
-  const size = { cpu, memMb, diskGb, isolation: body.isolation };
-  const fromSnapshot = order.fork?.snapshotId ?? null;
-  const habits = { autoResume, parkMaxMs, fromSnapshot };
-  const facts = { id, org, kind, template, metadata, createdAt, ...size, ...habits };
-  const parent = fromSnapshot === null ? {} : { parentSnapshot: fromSnapshot };
-  const state = { status: "starting", giveUpAt, bill: NO_BILL } as const;
-  const held = order.volumes.length > 0 && ({ hasVolumes: true } as const);
+  const facts = { id, org, kind, template, metadata, createdAt, autoResume, parkMaxMs };
+  const size = { cpu, memMb, diskGb, isolation };
   return {
     ...facts,
-    ...held,
-    ...parent,
-    state,
+    ...size,
+    fromSnapshot,
+    ...(order.volumes.length > 0 && ({ hasVolumes: true } as const)),
+    ...(fromSnapshot !== null && { parentSnapshot: fromSnapshot }),
+    state: { status: "starting", giveUpAt, bill: NO_BILL },
     place: null,
     owed: [],
     retryAt: null,
@@ -122,6 +86,42 @@ function newSandbox(order: CreateSandboxOrder): StoredSandbox {
 
 const unavailable = (): Refusal =>
   refusal("AdmissionUnavailable", "The concurrency of the org could not be checked. Try again.");
+
+async function reserve(
+  { env }: LiveSandbox,
+  order: CreateSandboxOrder,
+  sandbox: StoredSandbox,
+): Promise<Refusal | null> {
+  const view = viewOf(sandbox);
+  if (!view) return unavailable();
+  const claim = { view, cap: order.cap, lapsesAt: view.expiresAt };
+  const asking = env.ORGS.getByName(order.org).reserveSandbox(claim);
+  return granted(asking, vmCap(order), unavailable());
+}
+
+/** Takes what the sandbox needs beside its place in the cap, then finds it a host. */
+async function place(live: LiveSandbox, order: CreateSandboxOrder): Promise<SandboxMade | Refusal> {
+  const { env, record } = live;
+  const { id, org, acquireMs, origin, fromSnapshot } = order;
+  if (fromSnapshot !== null || order.volumes.length > 0) record.keep();
+  const lost = fromSnapshot === null ? null : await descend(env, order, fromSnapshot);
+  if (lost) return lost;
+  const body = await takeVolumes(env, order);
+  if (isRefusal(body)) return body;
+  const found = await findVmHost(env, {
+    subject: { org, id },
+    body,
+    acquireMs,
+    origin,
+    isWanted: () => record.load()?.state.status === "starting",
+    onAsked: () => record.keep(),
+  });
+  if (isRefusal(found)) return found;
+  const made = await conclude(live, order, found);
+  // A machine that was made in vain: the customer does not wait for its end.
+  if (isRefusal(made)) record.later(endVm(env, found.place.url, order).catch(() => undefined));
+  return made;
+}
 
 /** From here on its snapshot cannot be deleted; what ends the sandbox lets go of it. */
 async function descend(
@@ -136,42 +136,24 @@ async function descend(
   }
 }
 
-async function reserve(
-  env: Env,
-  { org, plan, cap }: CreateSandboxOrder,
-  sandbox: StoredSandbox,
-): Promise<Refusal | null> {
-  const view = viewOf(sandbox);
-  if (!view) return unavailable();
-  const claim = { view, cap, lapsesAt: view.expiresAt };
-  let answer: Reserved;
-  try {
-    answer = await atMost(LIMITS.objectCallMs, env.ORGS.getByName(org).reserveSandbox(claim));
-  } catch {
-    return unavailable();
-  }
-  if (answer.reserved) return null;
-  const text = `The ${plan} plan allows ${cap} VMs at once. Release one and try again.`;
-  const { holders } = answer;
-  return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "vm", holders });
-}
-
 /** Enters the running sandbox in its org's list, which keeps its claim, and lets it run. */
 async function conclude(
-  env: Env,
+  { env, record }: LiveSandbox,
   order: CreateSandboxOrder,
-  desk: SandboxDesk,
-  { place, got }: { place: Place; got: VmPlaced },
+  { place: at, got }: { place: Place; got: VmPlaced },
 ): Promise<SandboxMade | Refusal> {
   const { cpu, memMb, diskGb, isolation, enforcement } = got;
-  const before = desk.read();
+  const { org, idleMs, lifecycle } = order;
+  const before = record.load();
   const view = before && viewOf({ ...before, cpu, memMb, diskGb });
   if (!view) return unwanted();
-  const running = { ...view, state: "running", expiresAt: Date.now() + order.idleMs } as const;
-  const noting = env.ORGS.getByName(order.org).noteSandbox(running);
+  const running = { ...view, state: "running", expiresAt: Date.now() + idleMs } as const;
+  const noting = env.ORGS.getByName(org).noteSandbox(running);
   const isNoted = await atMost(LIMITS.objectCallMs, noting).catch(() => null);
   if (isNoted === null) return unavailable();
-  const sandbox = isNoted ? desk.placed(place, got) : null;
+  const { onTimeout, autoResume: _fact, parkMaxMs: _other, ...habits } = lifecycle;
+  const placed = { type: "placed", idleMs, onTimeout, habits } as const;
+  const sandbox = isNoted ? record.apply(placed, { place: at, cpu, memMb, diskGb }) : null;
   if (sandbox?.state.status !== "running") return unwanted();
   const { expiresAt } = sandbox.state;
   return { created: { cpu, memMb, diskGb, isolation, enforcement, expiresAt } };

@@ -14,8 +14,8 @@ export class MachineCalls {
   readonly #running = new Set<AbortController>();
 
   /**
-   * Runs one. `use` is told now and then and at the end that the machine is in use; a call that knows its
-   * budget and is far beyond it is cut, as is one whose caller has `gone`.
+   * Runs a call. `use` is called now and then and at the end: the machine is in use. A call far beyond its budget is cut,
+   * and so is a call whose caller has `gone`.
    */
   async run<T>(
     { idleMs, budgetMs, gone }: CallLimits,
@@ -41,30 +41,8 @@ export class MachineCalls {
     }
   }
 
-  /** Cuts all that run: the machine is known to be out of reach. */
+  /** Cuts all calls: the machine is known to be out of reach. */
   cut(): void {
     for (const call of this.#running) call.abort();
-  }
-}
-
-/** Work that goes one after the other. */
-export class Lane {
-  #last: Promise<unknown> = Promise.resolve();
-  #busy = 0;
-
-  get isBusy(): boolean {
-    return this.#busy > 0;
-  }
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    this.#busy += 1;
-    const done = this.#last.then(work).finally(() => (this.#busy -= 1));
-    this.#last = done.catch(() => undefined);
-    return done;
-  }
-
-  /** Resolves when what is in it now is over. */
-  async settled(): Promise<void> {
-    await this.#last;
   }
 }

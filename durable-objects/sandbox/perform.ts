@@ -2,38 +2,53 @@ import { previewLabel } from "@svc/contract/vm/preview.ts";
 import { forgetPreview } from "../../control-plane/previews.ts";
 import { dropChild } from "../../control-plane/snapshot-lineage.ts";
 import { writeSegment } from "../../control-plane/usage.ts";
-import { isOver, type StoredSandbox, viewOf } from "./record.ts";
-import type { SandboxEvent } from "./state.ts";
-import type { Act, Duty } from "./duties.ts";
-import { giveBackVolumes } from "./volumes.ts";
 import { endVm } from "../host-calls/vms.ts";
+import { notePlacement } from "../host/placement.ts";
+import { checkpoint } from "./checkpoint.ts";
+import type { SandboxDuty } from "./duties.ts";
+import { park } from "./park.ts";
+import { pauseIdle } from "./pause.ts";
+import { isOver, type LiveSandbox, type StoredSandbox, viewOf } from "./record.ts";
+import { breakOff } from "./snapshot.ts";
+import type { SandboxEvent } from "./state.ts";
+import { giveBackVolumes } from "./volumes.ts";
 
 /** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
 export async function perform(
-  env: Env,
+  live: LiveSandbox,
   sandbox: StoredSandbox,
-  duty: Exclude<Duty, Act>,
-): Promise<SandboxEvent | null> {
+  duty: SandboxDuty,
+): Promise<readonly SandboxEvent[]> {
+  const { env } = live;
   switch (duty) {
     case "index":
-      return settleIndex(env, sandbox);
+      return writeIndex(env, sandbox);
     case "usage":
-      return settleUsage(env, sandbox);
+      return writeUsage(env, sandbox);
     case "host":
-      return settleHost(env, sandbox);
+      return tellHost(live, sandbox);
     case "machine":
-      if (sandbox.place) await endVm(env, sandbox.place.url, sandbox);
-      // Before the caller of a DELETE hears of it. What fails here is owed.
-      await giveBackVolumes(env, sandbox).catch(() => undefined);
-      return { type: "hostFreed" };
+      return endMachine(env, sandbox);
     case "volumes":
       await giveBackVolumes(env, sandbox);
-      return null;
+      return [];
+    case "pause":
+      await pauseIdle(live);
+      return [];
+    case "park":
+      await park(live);
+      return [];
+    case "checkpoint":
+      await checkpoint(live);
+      return [];
+    case "snapshot":
+      await breakOff(live);
+      return [];
   }
 }
 
-/** The org's list and its reservation are one row: what is over holds no place, and no host name. */
-async function settleIndex(env: Env, sandbox: StoredSandbox): Promise<null> {
+/** The org's list and its reservation are one row: a sandbox that is over holds no place, and no host name. */
+async function writeIndex(env: Env, sandbox: StoredSandbox): Promise<[]> {
   const org = env.ORGS.getByName(sandbox.org);
   const view = viewOf(sandbox);
   if (view) await org.noteSandbox(view);
@@ -41,28 +56,33 @@ async function settleIndex(env: Env, sandbox: StoredSandbox): Promise<null> {
   if (sandbox.publicPorts && isOver(sandbox))
     await forgetPreview(env.DB, await previewLabel(sandbox.id));
   if (sandbox.fromSnapshot !== null && isOver(sandbox)) await dropChild(env.DB, sandbox.id);
-  return null;
+  return [];
 }
 
-async function settleUsage(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent> {
+async function writeUsage(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent[]> {
   const { id, org: orgId, cpu, memMb, state } = sandbox;
   const { spans } = state.bill;
   for (const { n, startedAt, endedAt } of spans) {
     const segment = { id: `${id} ${n}`, orgId, kind: "vm", startedAt, endedAt } as const;
     await writeSegment(env.DB, { ...segment, cpu, memMb });
   }
-  return { type: "billed", spans };
+  return [{ type: "billed", spans }];
 }
 
-/** The host's object keeps what is placed on it: told here of the beginning and the end. */
-async function settleHost(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent | null> {
-  const { id, place, state } = sandbox;
-  if (!place) return null;
-  const host = env.HOSTS.getByName(place.hostId);
-  if (state.status === "running" || state.status === "paused") {
-    const verdict = await host.place(id, place.bootId, place.seq);
-    return verdict.type === "done" ? null : verdict;
-  }
-  await host.forget(id);
-  return null;
+async function tellHost(
+  { env, record, lane }: LiveSandbox,
+  seen: StoredSandbox,
+): Promise<SandboxEvent[]> {
+  // What the host's object knows is compared with the answer to the last change.
+  await lane.settled();
+  const sandbox = record.load() ?? seen;
+  const { status } = sandbox.state;
+  return notePlacement(env, sandbox, status === "running" || status === "paused");
+}
+
+async function endMachine(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent[]> {
+  if (sandbox.place) await endVm(env, sandbox.place.url, sandbox);
+  // Before the caller of a DELETE hears of it. What fails here is owed.
+  await giveBackVolumes(env, sandbox).catch(() => undefined);
+  return [{ type: "hostFreed" }];
 }

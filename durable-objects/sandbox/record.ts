@@ -1,28 +1,14 @@
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Isolation, VmKind } from "@svc/contract/vm/machine.ts";
-import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
-import type { Place } from "../session/find-slot.ts";
-import type { SandboxState as State } from "./state.ts";
-import type { Duty } from "./duties.ts";
+import type { Place } from "../host-calls/place.ts";
+import type { Lane } from "../live/lane.ts";
+import type { LiveRecord } from "../live/live-record.ts";
+import type { SandboxView } from "../org/messages.ts";
+import type { SandboxDuty } from "./duties.ts";
+import type { MachineCalls } from "./machine-calls.ts";
+import type { SandboxEvent, SandboxState } from "./state.ts";
 
-/** What GET /sandboxes/:id and the list are made of. Times are ms since the epoch. */
-export interface SandboxView {
-  id: string;
-  kind: VmKind;
-  state: SandboxState;
-  metadata: Record<string, string>;
-  template: string;
-  createdAt: number;
-  expiresAt: number;
-  cpu: number;
-  memMb: number;
-  diskGb: number;
-  /** Why and when it ended; null while it has not. */
-  closeReason: GoneReason | null;
-  goneAt: number | null;
-}
-
-/** What stays the same over a sandbox's life. */
+/** What stays the same as long as a sandbox is there. */
 export interface SandboxFacts {
   id: string;
   org: string;
@@ -43,7 +29,7 @@ export interface SandboxFacts {
   fromSnapshot: string | null;
 }
 
-/** What a sandbox can go on from. */
+/** The record of a stopped machine that a sandbox can go on from. */
 export interface SavedRecord {
   id: string;
   isDurable: boolean;
@@ -51,22 +37,21 @@ export interface SavedRecord {
   platform?: HostPlatform | null;
 }
 
-/** Everything a SandboxDO keeps. */
+/** Everything a SandboxDO stores. */
 export interface StoredSandbox extends SandboxFacts {
-  state: State;
+  state: SandboxState;
   place: Place | null;
-  /** Duties not done yet, and when to try them again; null while none is owed. */
-  owed: Duty[];
+  owed: SandboxDuty[];
   retryAt: number | null;
   /** The `expiresAt` that the org's list shows. */
   listedExpiresAt: number;
-  /** What it goes on from when it sleeps, or when its host dies. */
+  /** What it goes on from when it is resumed, or when its host dies. */
   record?: SavedRecord | null;
-  /** The host that was last asked to let it go on from its record: it may, though its answer was lost. */
+  /** The host that was last asked to resume it from its record: it may have, though its answer was lost. */
   movingTo?: string | null;
   /** The snapshot that it was last forked from or reverted to. */
   parentSnapshot?: string;
-  /** A snapshot of it that is being taken. */
+  /** The snapshot of it that is being taken. */
   taking?: string | null;
   /** Ports that everyone may see; absent while none was ever minted. */
   publicPorts?: number[];
@@ -83,12 +68,28 @@ export function isOver({ state: { status } }: StoredSandbox): boolean {
   return status === "releasing" || status === "gone" || status === "failed";
 }
 
+/** What an operation on a sandbox works with. */
+export interface LiveSandbox {
+  env: Env;
+  record: LiveRecord<StoredSandbox, SandboxEvent, SandboxDuty>;
+  /** Changes of the machine's state go one after the other: a resume waits for the pause before it. */
+  lane: Lane;
+  /** Calls to the machine that run now. */
+  calls: MachineCalls;
+}
+
+/** A sandbox that has a place. */
+export type Placed = StoredSandbox & { place: Place };
+
+export const isPlaced = (sandbox: StoredSandbox | null): sandbox is Placed =>
+  sandbox !== null && sandbox.place !== null;
+
 /** The part of a sandbox that its owner sees. */
 type Viewed = Omit<SandboxView, "state" | "expiresAt" | "closeReason" | "goneAt"> & {
-  state: State;
+  state: SandboxState;
 };
 
-/** The sandbox as its owner sees it; null for one whose create failed: it never was. */
+/** The sandbox as its owner sees it; null when its create failed. */
 export function viewOf({ state, ...facts }: Viewed): SandboxView | null {
   const { id, kind, template, metadata, createdAt, cpu, memMb, diskGb } = facts;
   const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb };

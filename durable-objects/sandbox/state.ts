@@ -1,6 +1,6 @@
 import type { OnTimeout } from "@svc/contract/vm/lifecycle.ts";
 import type { GoneReason } from "@svc/contract/vm/sandbox.ts";
-import type { Habits, Rest } from "./lifecycle.ts";
+import type { Habits, LifecycleState } from "./lifecycle.ts";
 import type { Bill, Span } from "./bill.ts";
 
 export interface Starting {
@@ -8,7 +8,7 @@ export interface Starting {
   giveUpAt: number;
   bill: Bill;
 }
-export interface Running extends Rest {
+export interface Running extends LifecycleState {
   status: "running";
   /** The rolling idle window: it ends at `expiresAt` unless something happens before. */
   idleMs: number;
@@ -18,7 +18,7 @@ export interface Running extends Rest {
   awaySince: number | null;
   bill: Bill;
 }
-/** Saved with RAM and disk on its host; it holds no place and costs nothing. */
+/** Saved with memory and disk on its host. It holds no place of the cap and costs nothing. */
 export interface Paused {
   status: "paused";
   idleMs: number;
@@ -26,11 +26,11 @@ export interface Paused {
   expiresAt: number;
   onTimeout: OnTimeout;
   habits: Habits;
-  /** Its record is in the object store: any host can let it go on. */
+  /** Its record is in the object store: any host can resume it. */
   isDurable: boolean;
   bill: Bill;
 }
-/** It is over; its host has not confirmed yet that the machine is gone. */
+/** The sandbox has ended; its host has not confirmed yet that the machine is gone. */
 export interface Releasing {
   status: "releasing";
   reason: GoneReason;
@@ -45,7 +45,7 @@ export interface Gone {
   expiresAt: number;
   bill: Bill;
 }
-/** The create did not succeed: the sandbox never was. */
+/** The create failed. */
 export interface Failed {
   status: "failed";
   bill: Bill;
@@ -55,16 +55,16 @@ export type SandboxState = Starting | Running | Paused | Releasing | Gone | Fail
 export type SandboxEvent =
   | { type: "placed"; idleMs: number; onTimeout: OnTimeout; habits: Habits }
   | { type: "createFailed" }
-  /** Something used it at `at`, which may be a while ago: the host tells of it with its heartbeats. */
+  /** The machine was used at `at`, which may be a while ago: the host tells of it with its heartbeats. */
   | { type: "activity"; at: number }
   | { type: "idleSet"; idleMs: number }
   | { type: "delete" }
-  /** The host has saved it, at `at`. */
+  /** The host has paused it, at `at`. */
   | { type: "paused"; at: number; isDurable: boolean }
   | { type: "resumed" }
-  /** It runs, but is not what it was: no checkpoint of before is of use. */
+  /** The machine runs as it was at a snapshot: no checkpoint of before is of use. */
   | { type: "reverted"; at: number }
-  /** The host can let it go on as it was at `at`, if it dies. */
+  /** A checkpoint was taken, at `at`. */
   | { type: "checkpointed"; at: number; isDurable: boolean }
   /** Its record or checkpoint has reached the object store. */
   | { type: "stored" }

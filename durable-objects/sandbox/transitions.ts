@@ -1,7 +1,13 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { OnTimeout } from "@svc/contract/vm/lifecycle.ts";
 import type { GoneReason } from "@svc/contract/vm/sandbox.ts";
-import { awake, restTimers, saved, stored, woken } from "./lifecycle.ts";
+import {
+  checkpointed,
+  checkpointStored,
+  lifecycleTimers,
+  newLifecycle,
+  used,
+} from "./lifecycle.ts";
 import type {
   Gone,
   Paused,
@@ -15,8 +21,8 @@ import type {
 import { closeSpan, dropWritten, isBilling, NO_BILL, openSpan, type Span } from "./bill.ts";
 
 /**
- * How long a machine is kept beyond its idle window. One that should be paused on a host that cannot runs
- * on, not billed, for a day, because ending it would lose the customer's work.
+ * How long a machine is kept beyond its idle window. A machine that should be paused on a host that cannot pause runs on,
+ * not billed, for a day: ending it would lose the customer's work.
  */
 const KEPT_MS: Record<OnTimeout, number> = { kill: 0, pause: LIMITS.unpausableKeptMs };
 
@@ -26,9 +32,9 @@ export function timers(state: SandboxState): SandboxTimers {
       return { giveUp: state.giveUpAt };
     case "running": {
       const { expiresAt, idleMs, awaySince, onTimeout, bill } = state;
-      const rest = restTimers(state, { lastUsedAt: expiresAt - idleMs, awaySince });
+      const lifecycle = lifecycleTimers(state, { lastUsedAt: expiresAt - idleMs, awaySince });
       const idle = expiresAt + KEPT_MS[onTimeout];
-      return { ...rest, ...(isBilling(bill) && { window: expiresAt }), idle };
+      return { ...lifecycle, ...(isBilling(bill) && { window: expiresAt }), idle };
     }
     case "releasing":
       return { forced: state.endedAt + LIMITS.backgroundReleaseMs };
@@ -41,7 +47,7 @@ export function timers(state: SandboxState): SandboxTimers {
 
 /** THE transition table of a sandbox: what an event makes of it at a time. `gone` and `failed` are final. */
 export function step(state: SandboxState, event: SandboxEvent, now: number): SandboxState {
-  // News may come late, and be of a time after which something was due.
+  // An event may come late, and be of a time after which a timer was due.
   return runTimers(after(runTimers(state, now), event, now), now);
 }
 
@@ -67,16 +73,16 @@ function runTimers(state: SandboxState, now: number): SandboxState {
   const due = Object.entries(timers(state))
     .filter(([, at]) => at <= now)
     .toSorted(([, left], [, right]) => left - right)[0];
-  return due ? runTimers(rung(state, due[0], due[1]), now) : state;
+  return due ? runTimers(afterTimer(state, due[0], due[1]), now) : state;
 }
 
 /** What a timer of a state does, at its own time. */
-function rung(state: SandboxState, name: string, at: number): SandboxState {
+function afterTimer(state: SandboxState, name: string, at: number): SandboxState {
   switch (state.status) {
     case "starting":
       return { status: "failed", bill: state.bill };
     case "running":
-      return rungRunning(state, name, at);
+      return runningAfterTimer(state, name, at);
     case "releasing":
       return gone(state, at);
     case "paused":
@@ -86,7 +92,7 @@ function rung(state: SandboxState, name: string, at: number): SandboxState {
   }
 }
 
-function rungRunning(state: Running, name: string, at: number): SandboxState {
+function runningAfterTimer(state: Running, name: string, at: number): SandboxState {
   // Nothing is billed beyond the idle window, whatever becomes of the machine.
   const stopped = { ...state, bill: closeSpan(state.bill, state.expiresAt) };
   switch (name) {
@@ -97,7 +103,7 @@ function rungRunning(state: Running, name: string, at: number): SandboxState {
     case "checkpoint":
       return { ...state, isToSave: true };
     case "lost":
-      return asleep(state, at, true);
+      return pausedFrom(state, at, true);
     case "window":
       return stopped;
     default:
@@ -138,28 +144,28 @@ function fromStarting(state: Starting, event: SandboxEvent, now: number): Sandbo
 function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxState {
   switch (event.type) {
     case "activity":
-      return used(state, Math.min(event.at, now), now);
+      return usedAt(state, Math.min(event.at, now), now);
     case "idleSet":
-      return used({ ...state, idleMs: event.idleMs, expiresAt: 0 }, now, now);
+      return usedAt({ ...state, idleMs: event.idleMs, expiresAt: 0 }, now, now);
     case "delete":
       return over(state, "deleted", now);
     case "hostEnded":
       return gone(over(state, "machine_died", now), now);
     case "hostLost":
-      if (state.checkpoint?.isDurable) return asleep(state, event.seenAt, true);
+      if (state.checkpoint?.isDurable) return pausedFrom(state, event.seenAt, true);
       return gone(over({ ...state, awaySince: event.seenAt }, "host_lost", now), now);
     case "hostAway": {
       const awaySince = state.awaySince ?? event.seenAt;
       return { ...state, awaySince, bill: closeSpan(state.bill, awaySince) };
     }
     case "reverted":
-      return used({ ...state, ...awake(state.habits, now) }, now, now);
+      return usedAt({ ...state, ...newLifecycle(state.habits, now) }, now, now);
     case "paused":
-      return asleep(state, event.at, event.isDurable);
+      return pausedFrom(state, event.at, event.isDurable);
     case "checkpointed":
-      return saved(state, Math.min(event.at, now), event.isDurable);
+      return checkpointed(state, Math.min(event.at, now), event.isDurable);
     case "stored":
-      return stored(state);
+      return checkpointStored(state);
     case "hostBack":
       return state.awaySince === null ? state : billing({ ...state, awaySince: null }, now);
     case "placed":
@@ -207,35 +213,35 @@ function fromReleasing(state: Releasing, event: SandboxEvent): SandboxState {
   return isFreed ? gone(state, state.endedAt) : state;
 }
 
-/** It begins to run at `now`, and to cost. */
+/** The machine begins to run at `now`, and to cost. */
 function runningSince(
   now: number,
   { idleMs, onTimeout, habits, bill }: Pick<Running, "idleMs" | "onTimeout" | "habits" | "bill">,
 ): Running {
   const facts = { idleMs, expiresAt: now + idleMs, onTimeout, awaySince: null };
-  return { status: "running", ...facts, ...awake(habits, now), bill: openSpan(bill, now) };
+  return { status: "running", ...facts, ...newLifecycle(habits, now), bill: openSpan(bill, now) };
 }
 
-/** It does not run any more, and can be resumed. */
-function asleep(state: Running, at: number, isDurable: boolean): Paused {
+/** The machine does not run any more, and can be resumed. */
+function pausedFrom(state: Running, at: number, isDurable: boolean): Paused {
   const { idleMs, expiresAt, onTimeout, habits, awaySince } = state;
   const bill = closeSpan(state.bill, Math.min(at, awaySince ?? at));
   return { status: "paused", idleMs, expiresAt, onTimeout, habits, isDurable, bill };
 }
 
-/** The idle window begins anew. What is older than the last activity says nothing. */
-function used(state: Running, at: number, now: number): Running {
+/** The idle window begins anew. A use older than the last known one changes nothing. */
+function usedAt(state: Running, at: number, now: number): Running {
   const expiresAt = Math.max(state.expiresAt, at + state.idleMs);
-  return expiresAt === state.expiresAt ? state : billing(woken({ ...state, expiresAt }, now), now);
+  return expiresAt === state.expiresAt ? state : billing(used({ ...state, expiresAt }, now), now);
 }
 
-/** Opens a span when there is something to bill: the host is there, and the idle window runs. */
+/** Opens a span when the machine is to be billed: its host is there, and its idle window runs. */
 function billing(state: Running, now: number): Running {
   if (state.awaySince !== null || now >= state.expiresAt) return state;
   return { ...state, bill: openSpan(state.bill, now) };
 }
 
-/** A machine on a host that is away is not billed past the last heartbeat. */
+/** The sandbox ends. A machine on a host that is away is not billed past the last heartbeat. */
 function over(state: Running | Paused, reason: GoneReason, endedAt: number): Releasing {
   const { expiresAt } = state;
   const awaySince = state.status === "running" ? state.awaySince : null;

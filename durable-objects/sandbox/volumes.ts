@@ -2,26 +2,29 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { attachVolumes, releaseVolumes, volumeRows } from "../../control-plane/volumes.ts";
-import { atMost } from "../deadline.ts";
-import { registeredHosts } from "../fleet.ts";
+import { atMost } from "../live/deadline.ts";
+import { registeredHosts } from "../fleet/registry.ts";
 import type { StoredSandbox } from "./record.ts";
 
-/** A volume that a sandbox shall have, and where. */
+/** A volume that a sandbox shall have, and where it is mounted. */
 export interface WantedMount {
   volumeId: string;
   path: string;
 }
 
-/** Each try that fails has found one holder that is over. */
+/** A try that fails has found one holder that is over: so many can be found. */
 const TRIES = LIMITS.volumesMounted + 1;
 
-/** Fails closed: what cannot be asked may be attached (document 2). */
+/** Fails closed: a volume that cannot be asked about may be attached (document 2). */
 export const statusUnknown = (): Refusal =>
-  refusal("VolumeStatusUnknown", "Whether the volume is attached could not be told. Try again.");
+  refusal(
+    "VolumeStatusUnknown",
+    "It could not be checked whether the volume is attached. Try again.",
+  );
 
 /**
  * Why a sandbox cannot have these volumes now: one is unknown, or another sandbox has it. Null when all are free. A
- * holder that is over has none: what it did not give back is taken from it.
+ * holder that is over has no volumes: those that it did not give back are taken from it.
  */
 export async function volumesRefused(
   env: Env,
@@ -41,7 +44,7 @@ export async function volumesRefused(
   }
 }
 
-/** Whether a sandbox is over, so that it has no volumes; if it is, it has given them back after this. */
+/** Whether a sandbox is over. If it is, this has taken its volumes from it. */
 export async function isFreed(env: Env, holder: string): Promise<boolean> {
   const kind = await atMost(LIMITS.objectCallMs, env.SANDBOXES.getByName(holder).kind());
   if (kind !== null) return false;
@@ -86,7 +89,7 @@ async function mountsOf(env: Env, volumes: WantedMount[], given: Given) {
   });
 }
 
-/** Gives back what a sandbox has. Nothing to do for one that never asked for any. */
+/** Gives back the volumes of a sandbox. Nothing is asked for a sandbox that was created without any. */
 export async function giveBackVolumes(env: Env, sandbox: StoredSandbox): Promise<void> {
   const { id, place, hasVolumes } = sandbox;
   if (hasVolumes) await releaseVolumes(env.DB, id, place?.hostId ?? null);

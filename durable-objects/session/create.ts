@@ -1,11 +1,11 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { atMost } from "../deadline.ts";
-import type { Reserved } from "../org.ts";
-import { findSlot, type Place, type Placement } from "./find-slot.ts";
-import type { StoredSession } from "./perform.ts";
-import type { SessionEvent } from "./transitions.ts";
+import type { Place } from "../host-calls/place.ts";
+import { endSlot } from "../host-calls/slots.ts";
+import { granted } from "../org/reserve.ts";
+import { findSlot } from "./find-slot.ts";
+import type { LiveSession, StoredSession } from "./record.ts";
 
 /** What a SessionDO is told to create. Times are ms. */
 export interface CreateSessionOrder {
@@ -29,96 +29,91 @@ export type CreateAnswer =
   | { created: { expiresAt: number } }
   | { rejected: { status: number; body: string } };
 
-/** The part of a SessionDO that a create works on. */
-export interface SessionDesk {
-  /** Known from now on, though not on disk yet. */
-  begin(session: StoredSession): void;
-  /** On disk from now on. */
-  keep(): void;
-  read(): StoredSession | null;
-  apply(event: SessionEvent, place?: Place): StoredSession | null;
-  /** Ends a slot that was found in vain, without keeping the customer waiting. */
-  giveBack(place: Place): void;
-}
-
 /**
- * Reserve and find a slot; and on any failure undo what was done. Nothing is written before a host is at work on
- * it, for a new object's first write costs several syncs of the disk: of a create that dies half way (the object
- * evicted) the claim lapses, and the host's next heartbeat ends the slot. A session that is keeps its claim a
- * moment later, as one of its duties.
+ * Creates a session: reserves, finds a slot, and undoes what was done on any failure. Nothing is written before a host is
+ * at work on it, for a new object's first write costs several syncs of the disk: of a create that dies half way (the
+ * object evicted) the claim lapses, and the host's next heartbeat ends the slot. The reservation of a session that is
+ * active is kept a moment later, as one of its duties.
  */
 export async function createSession(
-  env: Env,
+  live: LiveSession,
   order: CreateSessionOrder,
-  desk: SessionDesk,
 ): Promise<CreateAnswer | Refusal> {
-  const expiresAt = order.createdAt + order.lifetimeMs;
-  begin(desk, order, expiresAt);
-  const refused = await reserve(env, order, expiresAt);
-  if (refused) return refused;
-  const placement = await findSlot(env, {
-    ...order,
-    expiresAt,
-    deadline: Date.now() + order.acquireMs,
-    isWanted: () => desk.read()?.state.status === "creating",
-    onAsked: () => desk.keep(),
-  });
-  if (placement.type === "placed") return conclude(desk, order, placement.place);
-  return giveUp(placement);
+  live.record.begin(newSession(order));
+  const answer = (await reserve(live, order)) ?? (await place(live, order));
+  if (!("created" in answer)) live.record.apply({ type: "createFailed" });
+  return answer;
 }
+
+const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => createdAt + lifetimeMs;
 
 /** When a create that nobody finished is void. */
-const giveUpAt = (order: CreateSessionOrder): number =>
-  order.createdAt + order.acquireMs + LIMITS.unconfirmedSlackMs;
+const giveUpAt = ({ createdAt, acquireMs }: CreateSessionOrder): number =>
+  createdAt + acquireMs + LIMITS.unconfirmedSlackMs;
 
-function begin(desk: SessionDesk, order: CreateSessionOrder, expiresAt: number): void {
-  const { id, org, kind, createdAt } = order;
-  const isConfined = order.allowedDomains !== null;
+function newSession(order: CreateSessionOrder): StoredSession {
+  const { id, org, kind, createdAt, allowedDomains } = order;
+  const facts = { id, org, kind, createdAt, expiresAt: expiryOf(order) };
   const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
-  const nothing = { place: null, owed: [], retryAt: null };
-  desk.begin({ id, org, kind, createdAt, expiresAt, isConfined, state, ...nothing });
+  const isConfined = allowedDomains !== null;
+  return { ...facts, isConfined, state, place: null, owed: [], retryAt: null };
 }
 
-async function reserve(
-  env: Env,
-  order: CreateSessionOrder,
-  expiresAt: number,
-): Promise<Refusal | null> {
+function reserve({ env }: LiveSession, order: CreateSessionOrder): Promise<Refusal | null> {
   const { id, org, plan, cap, createdAt, kind: browserKind } = order;
   const lapsesAt = giveUpAt(order) + LIMITS.unkeptMs;
-  const claim = { id, kind: "browser", cap, browserKind, createdAt, expiresAt, lapsesAt } as const;
-  let answer: Reserved;
-  try {
-    answer = await atMost(LIMITS.objectCallMs, env.ORGS.getByName(org).reserve(claim));
-  } catch {
-    const text = "The concurrency of the org could not be checked. Try again.";
-    return refusal("ConcurrencyCheckUnavailable", text);
-  }
-  if (answer.reserved) return null;
+  const facts = { id, kind: "browser", cap, browserKind, createdAt } as const;
+  const asking = env.ORGS.getByName(org).reserve({
+    ...facts,
+    expiresAt: expiryOf(order),
+    lapsesAt,
+  });
   const text = `The ${plan} plan allows ${cap} browsers at once. Release one and try again.`;
-  const { holders } = answer;
-  return refusal("ConcurrencyLimitExceeded", text, { plan, cap, kind: "browser", holders });
+  const unknown = "The concurrency of the org could not be checked. Try again.";
+  return granted(
+    asking,
+    { plan, cap, kind: "browser", text },
+    refusal("ConcurrencyCheckUnavailable", unknown),
+  );
+}
+
+async function place(
+  live: LiveSession,
+  order: CreateSessionOrder,
+): Promise<CreateAnswer | Refusal> {
+  const { env, record } = live;
+  const placement = await findSlot(env, {
+    ...order,
+    expiresAt: expiryOf(order),
+    deadline: Date.now() + order.acquireMs,
+    isWanted: () => record.load()?.state.status === "creating",
+    onAsked: () => record.keep(),
+  });
+  switch (placement.type) {
+    case "placed":
+      return conclude(live, order, placement.place);
+    case "timeout": {
+      const text = "No browser became available in time. Try again.";
+      return refusal("AcquireTimeout", text, { hint: placement.hint });
+    }
+    case "rejected": {
+      const { status, body } = placement;
+      return { rejected: { status, body } };
+    }
+  }
 }
 
 function conclude(
-  desk: SessionDesk,
+  { env, record }: LiveSession,
   order: CreateSessionOrder,
-  place: Place,
+  found: Place,
 ): CreateAnswer | Refusal {
   const { leaseIdleMs } = order;
-  const expiresAt = order.createdAt + order.lifetimeMs;
-  const session = desk.apply({ type: "placed", expiresAt, leaseIdleMs }, place);
+  const expiresAt = expiryOf(order);
+  const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, { place: found });
   if (session?.state.status === "active") return { created: { expiresAt } };
-  desk.giveBack(place);
+  // A slot that was found in vain: the customer does not wait for its end.
+  record.later(endSlot(env, found.url, order).catch(() => undefined));
   const hint = "It was released while it was created, or its create took too long.";
   return refusal("AcquireTimeout", "The session is not wanted any more.", { hint });
-}
-
-function giveUp(placement: Exclude<Placement, { type: "placed" }>): CreateAnswer | Refusal {
-  if (placement.type === "timeout") {
-    const text = "No browser became available in time. Try again.";
-    return refusal("AcquireTimeout", text, { hint: placement.hint });
-  }
-  const { status, body } = placement;
-  return { rejected: { status, body } };
 }

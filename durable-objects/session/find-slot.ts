@@ -1,8 +1,8 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
-import { registeredHosts } from "../fleet.ts";
+import { knownHosts } from "../fleet/registry.ts";
+import { type Place, placeAt } from "../host-calls/place.ts";
 import { placeSlot } from "../host-calls/slots.ts";
 
 /** A session looking for a host. Times are ms since the epoch. */
@@ -15,19 +15,12 @@ export interface Seeker {
   statePath: string | null;
   allowedDomains: string[] | null;
   deadline: number;
-  /** Whether it still wants a slot: a DELETE may come first. */
+  /** Whether the slot is still wanted: a DELETE may come first. */
   isWanted(): boolean;
-  /** A host is at work on it: there is time for what need not be done before. */
+  /** Called when a host is at work on the session: there is time for what need not be done before. */
   onAsked(): void;
 }
 
-/** Where a session was placed. */
-export interface Place {
-  hostId: string;
-  url: string;
-  bootId: string;
-  seq: number;
-}
 export type Placement =
   | { type: "placed"; place: Place }
   | { type: "rejected"; status: number; body: string }
@@ -67,14 +60,14 @@ async function tryOnce(env: Env, seeker: Seeker, { pools, why }: Choice): Promis
     const answer = await offer(env, seeker, pool, acquireMs);
     switch (answer.type) {
       case "placed":
-        return { type: "placed", place: placeOn(pool, answer.slot) };
+        return { type: "placed", place: placeAt(pool, answer.slot) };
       case "rejected":
         return answer;
       case "unable":
         hint = answer.hint;
         break;
       case "full":
-        // It has waited there: time to look at the whole fleet again.
+        // The session has waited there: time to look at the whole fleet again.
         if (acquireMs > 0) return { type: "none", hint, waited: true };
         break;
       case "unreachable":
@@ -99,13 +92,6 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
   return placeSlot(env, pool.url, { org, id }, body);
 }
 
-const placeOn = (pool: Pool, { bootId, seq }: SlotPlaced): Place => ({
-  hostId: pool.hostId,
-  url: pool.url,
-  bootId,
-  seq,
-});
-
 interface Pool {
   hostId: string;
   url: string;
@@ -120,7 +106,7 @@ interface Choice {
 
 async function choiceFor(env: Env, kind: BrowserKind): Promise<Choice> {
   // Without the registry there is nobody to ask: the next round tries again.
-  const hosts = await registeredHosts(env).catch(() => []);
+  const hosts = await knownHosts(env);
   const pools = hosts.flatMap((host) => poolOf(host, kind));
   const hints = hosts.flatMap((host) => host.kinds?.[kind]?.hint ?? []);
   return {
@@ -135,7 +121,7 @@ function poolOf(host: HostRecord, kind: BrowserKind): Pool[] {
   return [{ hostId: host.hostId, url: host.url, idle: report.idle }];
 }
 
-/** A kind that a pool has only a hint for is not served there. */
+/** Whether a pool serves a kind: it does not when it has only a hint for it. */
 export const serves = ({ hint, idle, busy, recycling }: KindReport): boolean =>
   hint === undefined || idle + busy + recycling > 0;
 

@@ -1,13 +1,13 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
-import type { StoredSession } from "./perform.ts";
+import type { StoredSession } from "./record.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
 export interface SessionView {
   id: string;
   org: string;
-  /** null when nothing is kept of it. */
+  /** null when nothing is stored of the session. */
   kind: BrowserKind | null;
   createdAt: number;
   expiresAt: number | null;
@@ -16,7 +16,7 @@ export interface SessionView {
   closeReason: CloseReason | null;
 }
 
-/** Null for a session whose create failed: it never was. */
+/** The session as its owner sees it; null when its create failed. */
 export function viewOf({
   id,
   org,
@@ -40,7 +40,7 @@ export function viewOf({
   }
 }
 
-/** A session that nothing is kept of: it ended long ago, or its create failed. Its id says the rest. */
+/** A session of which nothing is stored: it ended long ago, or its create failed. Its id says the rest. */
 export const endedView = (id: string, { org, issuedAt }: SessionClaims): SessionView => ({
   id,
   org,
@@ -51,24 +51,13 @@ export const endedView = (id: string, { org, issuedAt }: SessionClaims): Session
   closeReason: null,
 });
 
-/** Which start of which host speaks. */
-export interface HostSource {
-  hostId: string;
-  bootId: string;
-}
-
-/** Whether a session is placed where this host speaks from. */
-export function isAt({ place }: StoredSession, source: HostSource): boolean {
-  return place?.hostId === source.hostId && place.bootId === source.bootId;
-}
-
-/** Whether an upgrade should wait: no slot yet, or the pool is away and may come back. */
+/** Whether an upgrade should wait: the session has no slot yet, or its pool is away and may come back. */
 export function isWaiting({ state }: StoredSession): boolean {
   return state.status === "creating" || (state.status === "active" && state.awaySince !== null);
 }
 
 /** Why an upgrade is refused. */
-export function refusalText(session: StoredSession | null): string {
+export function noSocketText(session: StoredSession | null): string {
   const view = session && viewOf(session);
   if (!view) return "No such session.";
   if (session && isWaiting(session))

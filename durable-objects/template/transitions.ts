@@ -4,20 +4,20 @@ import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 interface Common {
   /** Steps that are done. */
   step: number;
-  /** Every host that was asked to build it and has not let go of it yet. */
+  /** Every host that was asked to build the template and has not let go of it yet. */
   hosts: readonly string[];
-  /** When a host first took it: from then on it is billed. Null while none has. */
+  /** When a host first took the build: from then on it is billed. Null while none has. */
   takenAt: number | null;
 }
 export interface Building extends Common {
   status: "building";
   /** The host that builds it; null while one is looked for. */
   host: string | null;
-  /** When that host was last heard, or since when one is looked for. */
+  /** When that host was last heard, or since when a host is looked for. */
   heardAt: number;
-  /** How often it was begun anew because a host had lost it. */
+  /** How often the build was begun anew because a host had lost it. */
   restarts: number;
-  /** When it has taken too long. */
+  /** When the build has taken too long. */
   endsAt: number;
 }
 export interface Ready extends Common {
@@ -31,7 +31,7 @@ export interface Failed extends Common {
   error: { step: number; message: string };
   endedAt: number;
 }
-/** Nobody sees it any more; hosts may still have to let go of it. */
+/** Nobody sees the template any more; hosts may still have to let go of it. */
 export interface Deleted extends Common {
   status: "deleted";
   endedAt: number;
@@ -39,7 +39,7 @@ export interface Deleted extends Common {
 export type TemplateState = Building | Ready | Failed | Deleted;
 
 export type TemplateEvent =
-  /** A host is, or was, asked to build it. */
+  /** A host is, or was, asked for the build. */
   | { type: "asked"; host: string }
   | { type: "placed"; host: string }
   /** The host says how far it is. */
@@ -79,7 +79,7 @@ export function timers(state: TemplateState): Partial<Record<"end" | "wait" | "l
     : { end, lost: heardAt + TEMPLATE_LIMITS.hostLostMs };
 }
 
-/** THE transition table of a template. What is over changes no more but to `deleted`, which is final. */
+/** THE transition table of a template. Once a build is over only a deletion follows, which is final. */
 export function step(state: TemplateState, event: TemplateEvent, now: number): TemplateState {
   const current = runTimers(state, now);
   if (event.type === "asked") return asked(current, event.host);
@@ -129,7 +129,7 @@ function fromBuilding(
   }
 }
 
-/** Another host, or another start of the same one, begins anew; what has layers there is not run again. */
+/** Another host, or another start of the same host, begins anew; steps that have layers there are not run again. */
 function restarted(state: Building, now: number): Building | Failed {
   const restarts = state.restarts + 1;
   if (restarts > TEMPLATE_LIMITS.restarts) return failed(state, LOST, state.step, now);
@@ -141,7 +141,7 @@ function failed(state: Building, message: string, at: number, endedAt: number): 
   return { status: "failed", step: done, hosts, takenAt, error: { step: at, message }, endedAt };
 }
 
-/** One that is being built cannot be deleted. */
+/** A template that is being built cannot be deleted. */
 function deleted(state: TemplateState, now: number): TemplateState {
   if (state.status === "building" || state.status === "deleted") return state;
   const { step: done, hosts, takenAt } = state;
@@ -157,19 +157,8 @@ function released(state: TemplateState, host: string): TemplateState {
   return hosts.length === state.hosts.length ? state : { ...state, hosts };
 }
 
-/** Hosts that have to let go of it: all of them, but the one that has it or builds it. */
+/** Hosts that have to let go of the template: all but the host that has it or builds it. */
 export function strangers(state: TemplateState): string[] {
   const owner = state.status === "ready" || state.status === "building" ? state.host : null;
   return state.hosts.filter((host) => host !== owner);
-}
-
-/** What a change obliges to; each is repeated until done. `row`: the org's list. `claim`: the org's place for builds. */
-export type TemplateDuty = "row" | "claim" | "usage" | "hosts";
-
-export function duties(before: TemplateState, after: TemplateState): TemplateDuty[] {
-  if (before.status === after.status)
-    return after.status !== "building" && after.hosts.length > before.hosts.length ? ["hosts"] : [];
-  if (after.status === "deleted") return ["row", "hosts"];
-  const usage: TemplateDuty[] = after.takenAt === null ? [] : ["usage"];
-  return ["row", "claim", "hosts", ...usage];
 }

@@ -6,6 +6,7 @@ import {
   wireMismatch,
 } from "@svc/contract/browser/wire-versions.ts";
 import * as z from "zod";
+import { table } from "./table.ts";
 
 const MANIFEST = new URL("../../browser-pool/package.json", import.meta.url);
 const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) });
@@ -17,16 +18,6 @@ export function versionsDocument(): string {
   return `${HEAD}
 ${table([["client on `/ws`", "served by"], ...rows])}
 ${REST}`;
-}
-
-/** Its first row is the head. Columns are aligned, as the formatter wants them. */
-function table([head = [], ...rows]: string[][]): string {
-  const widths = head.map((_, at) =>
-    Math.max(...[head, ...rows].map((row) => row[at]?.length ?? 0)),
-  );
-  const line = (row: string[]) =>
-    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
-  return [head, widths.map((width) => "-".repeat(width)), ...rows].map(line).join("\n");
 }
 
 /** The exact version that answers clients of a minor: an alias or the package itself. */
@@ -45,9 +36,9 @@ Made from \`contract/browser/wire-versions.ts\` and \`browser-pool/package.json\
 
 ## Playwright on /ws
 
-Playwright's own protocol changes with every minor, so a pool keeps one server for each that it serves, loaded when the
-first client of it comes. All of them drive the same browser: clients of different minors see each other's pages.
-A client is told apart by its User-Agent, \`Playwright/<version>\`; one that names none gets the newest.
+Playwright's own protocol changes with every minor version. A pool keeps one server for each minor that it serves, loaded when
+the first client of that minor comes. All servers drive the same browser: clients of different minors see each other's pages.
+The User-Agent \`Playwright/<version>\` tells the minor of a client; a client that names none gets the newest.
 `;
 
 const REST = `
@@ -59,9 +50,8 @@ Any other Playwright is refused at the upgrade with \`428 Precondition Required\
 ${wireMismatch("1.50").trimEnd()}
 \`\`\`
 
-The fix is one of: install a version from the table, or connect to \`cdpEndpoint\`. To know it before the upgrade, send
+Install a version from the table, or connect to \`cdpEndpoint\`; trying again does not help. To know before the upgrade, send
 \`${WIRE_VERSION_HEADER}: ${WIRE_VERSIONS[0]}\` with \`POST /sessions\`: a version that is not served is 428 there already.
-Trying again does not help.
 
 ## CDP
 
@@ -69,6 +59,6 @@ Trying again does not help.
 
 ## Chromium
 
-The one that is installed on the pool's machine. Each pool names it, and the minors it serves, in its registration:
-\`versions\` of \`GET /admin/hosts\`.
+A pool runs the Chromium that is installed on its machine. \`versions\` of \`GET /admin/hosts\` names it, and the minors that the
+pool serves.
 `;

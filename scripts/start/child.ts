@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { Ready } from "./ready.ts";
+import { createLog } from "@svc/host-kit/log.ts";
+import { Ready, Serving } from "./ready.ts";
 
 export interface ChildSpec {
   name: string;
@@ -9,8 +10,10 @@ export interface ChildSpec {
   file: string;
   /** What Node is given before the program. */
   flags?: string[];
-  /** Asked anew for each life. */
-  env: () => Record<string, string | undefined>;
+  /** Added to this process's environment. */
+  env: Record<string, string | undefined>;
+  /** The message with which its start is over. */
+  startEnds: "ready" | "serving";
   /** How long it may take to end before it is killed. */
   graceMs: number;
 }
@@ -19,12 +22,14 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 const STEADY_MS = 30_000;
 
+const log = createLog("supervisor");
+
 /** A program that is started again when it ends, until it is stopped. It leads a process group of its own. */
 export class Child {
   readonly name: string;
   readonly #spec: ChildSpec;
   readonly #stop = new AbortController();
-  readonly #first = Promise.withResolvers<Ready>();
+  readonly #first = Promise.withResolvers<Ready | Serving>();
   #process: ChildProcess | undefined;
   #lives: Promise<void> | undefined;
   #hasBeenReady = false;
@@ -35,8 +40,8 @@ export class Child {
     this.#first.promise.catch(() => undefined);
   }
 
-  /** Starts it and waits for its first ready message; refuses when it ends before that or takes longer. */
-  async start(limitMs: number): Promise<Ready> {
+  /** Starts it and waits until its start is over; refuses when it ends before that or takes longer. */
+  async start(limitMs: number): Promise<Ready | Serving> {
     this.#lives ??= this.#live();
     const late = () => this.#first.reject(new Error(`not ready after ${limitMs / 1000} s`));
     const timer = setTimeout(late, limitMs);
@@ -60,7 +65,7 @@ export class Child {
       if (this.#stop.signal.aborted) return;
       this.#first.reject(new Error(`it ended at once (${how})`));
       if (performance.now() - bornAt > STEADY_MS) waitMs = FIRST_WAIT_MS;
-      console.error(`${this.name} ended (${how}), starting it again in ${waitMs / 1000} s`);
+      log.error({ child: this.name, how, againInMs: waitMs }, "child_ended");
       await delay(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
     }
@@ -72,7 +77,7 @@ export class Child {
     const child = spawn(process.execPath, [...flags, file], {
       detached: true,
       stdio: ["ignore", "inherit", "inherit", "ipc"],
-      env: { ...process.env, ...this.#spec.env() },
+      env: { ...process.env, ...this.#spec.env },
     });
     this.#process = child;
     child.on("message", (message) => this.#heard(message));
@@ -88,9 +93,10 @@ export class Child {
   }
 
   #heard(message: unknown): void {
-    const ready = Ready.safeParse(message);
+    const expected = this.#spec.startEnds === "ready" ? Ready : Serving;
+    const ready = expected.safeParse(message);
     if (!ready.success) return;
-    if (this.#hasBeenReady) console.error(`${this.name} is back`);
+    if (this.#hasBeenReady) log.info({ child: this.name }, "child_is_back");
     this.#hasBeenReady = true;
     this.#first.resolve(ready.data);
   }

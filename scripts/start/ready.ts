@@ -11,3 +11,7 @@ export const Ready = z.object({
   table: z.array(Row).default([]),
 });
 export type Ready = z.infer<typeof Ready>;
+
+/** What a host sends after that, once the gateway would serve a create of each kind that is on without a wait. */
+export const Serving = Ready.extend({ type: z.literal("serving") });
+export type Serving = z.infer<typeof Serving>;

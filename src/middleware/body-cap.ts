@@ -27,7 +27,7 @@ export function bodyCap(bytes: number): MiddlewareHandler<AppEnv> {
   };
 }
 
-/** A body whose length nobody told, read to its end. One that is above the cap is left where it passed it. */
+/** A body of unknown length, read to its end. A body above the cap is read no further than that. */
 async function whole(body: ReadableStream<Uint8Array>, bytes: number): Promise<Blob> {
   const parts: Uint8Array[] = [];
   let left = bytes;

@@ -14,7 +14,7 @@ const CHECKS: Partial<Record<OperationName, (c: AppContext) => Promise<unknown>>
   createTemplate: readTemplate,
 };
 
-/** Throws the 400 of an operation's body, if it is one whose body comes first. */
+/** Throws the 400 of a body, for operations whose body is judged before their Idempotency-Key. */
 export function checkFirst(name: OperationName): MiddlewareHandler<AppEnv> {
   const check = CHECKS[name];
   return async (c, next) => {

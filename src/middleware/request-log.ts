@@ -1,6 +1,9 @@
+import { logOf } from "@svc/contract/log.ts";
 import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { AppContext, AppEnv } from "../context.ts";
+
+const log = logOf("src");
 
 /**
  * Gives each request an id and logs one line when it is answered. The line names the route, never
@@ -17,18 +20,9 @@ export const requestLog: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (status !== 101) c.header("x-request-id", requestId);
   // Every host beats every few seconds: only what went wrong is worth a line.
   if (status < 400 && route.startsWith("/internal/hosts/")) return;
-  console.log(
-    JSON.stringify({
-      level: status >= 500 ? "error" : "info",
-      event: "request",
-      requestId,
-      method: c.req.method,
-      route,
-      status,
-      ms: Date.now() - startedAt,
-      org: c.get("caller")?.orgId,
-    }),
-  );
+  const ms = Date.now() - startedAt;
+  const facts = { requestId, method: c.req.method, route, status, ms };
+  log[status >= 500 ? "error" : "info"]("request", { ...facts, org: c.get("caller")?.orgId });
 };
 
 /** The pattern that was matched, such as `/sessions/:id`. */

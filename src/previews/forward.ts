@@ -2,7 +2,7 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { ANSWER_HEADER } from "@svc/contract/host-protocol/ports.ts";
 import { hostBearer, hostUrl } from "../../durable-objects/host-calls/slots.ts";
 import { passOn } from "../pass-on.ts";
-import type { Located } from "../../durable-objects/sandbox/uses.ts";
+import type { Located } from "../../durable-objects/sandbox/locate.ts";
 import { withoutToken } from "./credentials.ts";
 import { headersForClient, headersForGuest } from "./headers.ts";
 

@@ -86,7 +86,7 @@ export function headersForClient(answer: Headers, ownCookie: string | null): Hea
   return headers;
 }
 
-/** A cookie of one preview must not reach the others, which are other customers': their domain is the same. */
+/** A cookie without its domain: under the common domain of all previews it would reach those of other customers. */
 function hostOnly(cookie: string): string {
   return cookie.replaceAll(/;\s*domain\s*=[^;]*/gi, "");
 }

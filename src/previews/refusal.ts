@@ -26,7 +26,7 @@ export function refusePreview(request: Request, refused: Refused): Response {
 }
 
 function page({ code, message }: Refused): string {
-  // Whoever waits for a server to come up sees it come up.
+  // The page reloads until the server inside is up.
   const refresh = code === "PortNotReady" ? '<meta http-equiv="refresh" content="2">' : "";
   const title = TITLES[code] ?? "The preview does not answer";
   return `<!doctype html>

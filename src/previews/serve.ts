@@ -1,14 +1,18 @@
-import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { type PreviewClaims, readPreviewToken } from "@svc/contract/tokens.ts";
 import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
+import { accepted } from "../accepted.ts";
 import { previewDomain } from "../env.ts";
 import { askAwake } from "../routes/sandboxes/wake.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
 
-/** Whether a request is one for a preview: nothing else is served under their domain. */
+const log = logOf("src");
+
+/** Whether a request is for a preview: nothing else is served under their domain. */
 export function isPreview(request: Request, env: Env): boolean {
   const domain = previewDomain(env);
   return domain !== null && hostnameOf(request).endsWith(`.${domain}`);
@@ -21,17 +25,16 @@ const hostnameOf = ({ url }: Request): string => new URL(url).hostname.replace(/
 export async function servePreview(request: Request, env: Env): Promise<Response> {
   const startedAt = Date.now();
   const response = await answer(request, env).catch((error: unknown) => refuse(request, error));
-  // Whatever its status: it is the guest's.
-  const entry = { level: "info", event: "preview", method: request.method };
+  // No error, whatever the status: that is the guest's.
   const { status } = response;
-  console.log(JSON.stringify({ ...entry, status, ms: Date.now() - startedAt }));
+  log.info("preview", { method: request.method, status, ms: Date.now() - startedAt });
   return response;
 }
 
 function refuse(request: Request, error: unknown): Response {
   if (isApiError(error)) return refusePreview(request, error);
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  console.error(JSON.stringify({ level: "error", event: "bug", error: text }));
+  log.error("bug", { reason: text });
   return refusePreview(request, new ApiError("InternalError", "Something went wrong."));
 }
 
@@ -44,18 +47,14 @@ async function answer(request: Request, env: Env): Promise<Response> {
   const claims = shown && (await claimsFor(env, shown, host));
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
-  const place = await askAwake(env, id, async (sandbox) =>
-    sandbox.visit(host.port, claims !== null),
+  const place = accepted(
+    await askAwake(env, id, async (sandbox) => sandbox.visit(host.port, claims !== null)),
   );
-  if (isRefusal(place)) {
-    const { code, message, context } = place.refused;
-    throw new ApiError(code, message, context);
-  }
   const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
   return forward(request, env, { ...place, id, port: host.port }, cookie);
 }
 
-/** The claims of a shown token, when it is one for this host name. */
+/** The claims of a shown token, when the token is for this host name. */
 async function claimsFor(
   env: Env,
   { token }: Shown,

@@ -2,7 +2,7 @@ import { ERRORS, isApiError, isRefusal } from "@svc/contract/errors.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
 import { hostBearer, hostUrl } from "../../durable-objects/host-calls/slots.ts";
-import { refuse, relay } from "../../durable-objects/relay.ts";
+import { refuse, relay } from "../../durable-objects/host-calls/relay.ts";
 import type { SandboxDO } from "../../durable-objects/sandbox.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { askAwake } from "../routes/sandboxes/wake.ts";

@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
-import { refuse } from "../../durable-objects/relay.ts";
+import { refuse } from "../../durable-objects/host-calls/relay.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 
 /**

@@ -6,11 +6,10 @@ const shown = (why: string, path: string, test: string): Elsewhere => ({
   test,
 });
 
-const PROFILES = "gateway/profiles/profiles";
 const WHILE_D1 =
   "while D1 %s every profile route is %i for a key in use, and so is a create with a profile";
-const DATABASE = shown("the database is down", PROFILES, WHILE_D1);
-const UNBOUND = shown("no control plane", PROFILES, WHILE_D1);
+const DATABASE = shown("the database is down", "gateway/profiles/list", WHILE_D1);
+const UNBOUND = shown("no control plane", "gateway/profiles/list", WHILE_D1);
 const UPSTREAM = shown(
   "the pool fails",
   "gateway/sockets/upgrade",
@@ -79,8 +78,8 @@ export const BROWSER_TABLES: Tables = {
     404: "seen",
     409: shown(
       "the editor is open",
-      PROFILES,
-      "makes save and delete 409, until it is given back or lapses",
+      "gateway/profiles/save",
+      "the editor's lease makes save and delete 409, until it is given back or lapses",
     ),
     502: DATABASE,
     503: UNBOUND,
@@ -92,8 +91,8 @@ export const BROWSER_TABLES: Tables = {
     404: "seen",
     409: shown(
       "two saves in the same instant",
-      PROFILES,
-      "of two at once one is a version conflict",
+      "gateway/profiles/save",
+      "of two saves at once one is a version conflict",
     ),
     413: "seen",
     502: DATABASE,

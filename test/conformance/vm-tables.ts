@@ -8,13 +8,13 @@ const shown = (why: string, path: string, test: string): Elsewhere => ({
 
 const NO_STORE = shown(
   "no volumes store",
-  "gateway/volumes/volumes",
-  "where the volumes store is unconfigured every volumes route is 501, for a good key:",
+  "gateway/volumes/create",
+  "%s %s is 501 where the volumes store is unconfigured, for a good key",
 );
 const D1_VOLUMES = shown(
   "the database is down",
-  "gateway/volumes/volumes",
-  "%s /volumes%s is %d %s, and the volume is what it was",
+  "gateway/volumes/create",
+  "while D1 fails %s /volumes%s is %d %s, and the volume is as before",
 );
 const UNEXPECTED = shown(
   "a bug of ours",
@@ -28,8 +28,8 @@ const WEDGED = shown(
 );
 const NO_DOMAIN = shown(
   "no preview domain",
-  "gateway/previews/previews",
-  "is 501 where no domain is set",
+  "gateway/ports/preview",
+  "a preview is 501 where no domain is set",
 );
 
 /** What both surfaces answer to a create. */

@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { Claim, Kept } from "../../durable-objects/org.ts";
+import type { SessionClaim, SessionHold } from "../../durable-objects/org/messages.ts";
 import { sandboxView } from "../support/worker/vm-host.ts";
 
 let orgs = 0;
 const newOrg = () => env.ORGS.getByName(`org-${(orgs += 1)}`);
 
-const claim = (id: string, facts: Partial<Claim> = {}): Claim => ({
+const claim = (id: string, facts: Partial<SessionClaim> = {}): SessionClaim => ({
   id,
   kind: "browser",
   cap: 3,
@@ -16,7 +16,7 @@ const claim = (id: string, facts: Partial<Claim> = {}): Claim => ({
   lapsesAt: Date.now() + 60_000,
   ...facts,
 });
-const kept = (id: string): Kept => {
+const kept = (id: string): SessionHold => {
   const { cap: _cap, lapsesAt: _lapsesAt, ...facts } = claim(id);
   return facts;
 };

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { SandboxStore } from "../../durable-objects/sandbox/store.ts";
+import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
+import { SANDBOX_TABLE } from "../../durable-objects/sandbox/table.ts";
 import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
 import { app } from "../../src/app.ts";
 import { call, json, newOrg } from "../support/worker/gateway.ts";
@@ -235,8 +236,8 @@ test("what a sandbox owes has its alarm in the same turn as the change: nothing 
     const at = Date.now();
     // As it is long after the create: the next thing is the end of the idle window.
     await state.storage.setAlarm(at + 3_600_000);
-    const applied = new SandboxStore(state.storage).apply({ type: "delete" }, at);
-    return [await state.storage.getAlarm(), applied?.sandbox.retryAt, at];
+    const applied = new DutyRecord(state.storage, SANDBOX_TABLE).apply({ type: "delete" }, at);
+    return [await state.storage.getAlarm(), applied?.after.retryAt, at];
   });
   expect(owedAt).toBeGreaterThan(now);
   expect(alarm).toBe(owedAt);

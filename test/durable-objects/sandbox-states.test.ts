@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { step, timers } from "../../durable-objects/sandbox/transitions.ts";
 import type { Running, SandboxState } from "../../durable-objects/sandbox/state.ts";
-import { NO_HABITS } from "../../durable-objects/sandbox/lifecycle.ts";
+import { NO_HABITS } from "../support/worker/habits.ts";
 import { duties } from "../../durable-objects/sandbox/duties.ts";
 import { NO_BILL } from "../../durable-objects/sandbox/bill.ts";
 

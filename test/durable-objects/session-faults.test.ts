@@ -2,8 +2,9 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { SessionStore } from "../../durable-objects/session/store.ts";
-import type { StoredSession } from "../../durable-objects/session/perform.ts";
+import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
+import { SESSION_TABLE } from "../../durable-objects/session/table.ts";
+import type { StoredSession } from "../../durable-objects/session/record.ts";
 import {
   call,
   clearFleet,
@@ -46,7 +47,7 @@ describe("a duty whose object dies before it is done", () => {
     const { stub } = await placed();
     const [alarm, now] = await runInDurableObject(stub, async (_object, state) => {
       const at = Date.now();
-      new SessionStore(state.storage).apply({ type: "release" }, at);
+      new DutyRecord(state.storage, SESSION_TABLE).apply({ type: "release" }, at);
       return [await state.storage.getAlarm(), at];
     });
     expect(alarm).toBe(now + 1000);

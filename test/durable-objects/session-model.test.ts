@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
-import type { HostSource } from "../../durable-objects/session/view.ts";
+import type { HostStart } from "../../durable-objects/host-calls/place.ts";
 import {
   type SessionEvent,
   type SessionState,
@@ -89,7 +89,7 @@ test("5,000 random lives go as the reference model says", () => {
 });
 
 /** Has the object of a session hear of an event as it would from outside; of some there is no such way. */
-async function send(source: HostSource, id: string, event: SessionEvent): Promise<void> {
+async function send(source: HostStart, id: string, event: SessionEvent): Promise<void> {
   const stub = env.SESSIONS.getByName(id);
   switch (event.type) {
     case "sockets": {

@@ -2,12 +2,12 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test } from "vitest";
 import {
   type Active,
-  duties,
   type SessionEvent,
   type SessionState,
   step,
   timers,
 } from "../../durable-objects/session/transitions.ts";
+import { duties } from "../../durable-objects/session/duties.ts";
 
 const GRACE = LIMITS.orphanGraceMs;
 const NEVER = { how: "never", since: 0 } as const;

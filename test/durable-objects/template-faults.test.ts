@@ -2,7 +2,9 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import { type StoredTemplate, TemplateStore } from "../../durable-objects/template/store.ts";
+import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
+import type { StoredTemplate } from "../../durable-objects/template/record.ts";
+import { TEMPLATE_TABLE } from "../../durable-objects/template/table.ts";
 import { templateObject } from "../../durable-objects/template.ts";
 import { app } from "../../src/app.ts";
 import { call, clearFleet, json, newOrg } from "../support/worker/gateway.ts";
@@ -25,10 +27,10 @@ const isTaken = async (key: string, id: string) =>
 
 const change = (org: string, id: string, to: (template: StoredTemplate) => StoredTemplate) =>
   runInDurableObject(templateObject(env, org, id), (_object, { storage }) => {
-    const store = new TemplateStore(storage);
+    const store = new DutyRecord(storage, TEMPLATE_TABLE);
     const template = store.load();
     if (!template) throw new Error("there is no template");
-    store.save(to(template));
+    store.write(to(template));
   });
 
 describe("a gateway that is restarted", () => {
@@ -142,7 +144,7 @@ describe("a host that", () => {
     // Then nothing of it is kept.
     await vi.waitFor(async () => {
       await runInDurableObject(stub, (_object, { storage }) => {
-        expect(new TemplateStore(storage).load()).toBeNull();
+        expect(new DutyRecord(storage, TEMPLATE_TABLE).load()).toBeNull();
       });
     }, 30_000);
   });

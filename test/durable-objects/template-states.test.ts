@@ -2,7 +2,6 @@ import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { describe, expect, test } from "vitest";
 import {
   CANCELLED,
-  duties,
   newBuild,
   step,
   strangers,
@@ -10,6 +9,7 @@ import {
   type TemplateState,
   timers,
 } from "../../durable-objects/template/transitions.ts";
+import { duties } from "../../durable-objects/template/duties.ts";
 
 const START = 1_000_000;
 const { hostLostMs, hostWaitMs, buildMs, restarts } = TEMPLATE_LIMITS;

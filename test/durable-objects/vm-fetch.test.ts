@@ -33,7 +33,7 @@ async function elsewhere() {
       // Short where it is waited for, and longer than it takes to ask.
       acquireMs: 5_000,
       fetchMs,
-      saved,
+      origin: { saved, platform: null },
       isWanted: () => true,
     });
   return { ...all, snapshotId, first, other, find };

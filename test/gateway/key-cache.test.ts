@@ -1,6 +1,9 @@
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterEach, expect, test, vi } from "vitest";
+import { app } from "../../src/app.ts";
+import { forgetKey } from "../../src/middleware/key-cache.ts";
+import { D1_DOWN } from "../support/worker/faults.ts";
 import { call, json, newOrg } from "../support/worker/gateway.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -27,4 +30,22 @@ test("a plan changed behind this replica's back counts after at most 60 s", asyn
   await env.DB.prepare("UPDATE orgs SET plan = 'starter' WHERE id = ?").bind(orgId).run();
   later(LIMITS.bearerCacheMs);
   expect(await refusal()).toMatchObject({ feature: "allowedDomains" });
+});
+
+const broken = { ...env, DB: D1_DOWN };
+const list = (key: string) =>
+  app.request("/sessions", { headers: { authorization: `Bearer ${key}` } }, broken);
+
+test("a key used within the last minute goes on while D1 is down", async () => {
+  const { key } = await newOrg();
+  await call("/sessions", { bearer: key });
+  expect((await list(key)).status).toBe(200);
+});
+
+test("a key not used of late is 503 and retryable while D1 is down, never a false 401", async () => {
+  const { key, keyId } = await newOrg();
+  forgetKey(keyId);
+  const response = await list(key);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "KeyCheckUnavailable", retryable: true });
 });

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { RECORD_MANIFEST } from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { beforeEach, describe, expect, test } from "vitest";
-import { fleet } from "../../durable-objects/fleet.ts";
+import { fleet } from "../../durable-objects/fleet/registry.ts";
 import { runScheduled } from "../../src/scheduled.ts";
 import { sweepOrphans } from "../../src/orphans.ts";
 import { storedSandbox } from "../support/worker/age.ts";

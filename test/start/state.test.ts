@@ -45,16 +45,6 @@ test("a taken port is said in one line", { timeout: LONG }, async () => {
 });
 
 test.skipIf(process.platform !== "linux")(
-  "a missing browser turns browsers off and nothing else",
-  { timeout: LONG },
-  async () => {
-    await using service = await Service.ready({ SVC_CHROMIUM: "/nowhere/chromium" });
-    expect(service.lines.some((line) => /^\s+off\b.*\/nowhere\/chromium/.test(line))).toBe(true);
-    expect(await service.health()).toBe(200);
-  },
-);
-
-test.skipIf(process.platform !== "linux")(
   "the banner tells the key, and what may be reached although it is private",
   { timeout: LONG },
   async () => {

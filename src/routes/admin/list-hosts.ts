@@ -1,4 +1,4 @@
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import type { Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 

@@ -6,7 +6,7 @@ export const getDesktop: Handler = async (c) => {
   const desktop = await ownedDesktop(c);
   const { id: sessionId, org: orgId } = desktop;
   const view = await desktop.ask((object) => object.read());
-  // A sandbox that is gone has a record for a day, which says what it was.
+  // A gone sandbox has a record for a day, which tells that it was no desktop.
   if (view && view.kind !== "desktop") throw noDesktop();
   const status = view ? DESKTOP_STATUS[view.state] : "gone";
   const isGone = !view || status === "gone";

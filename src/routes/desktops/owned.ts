@@ -6,8 +6,8 @@ import { type OwnedSandbox, ownedSandbox } from "../sandboxes/owned.ts";
 export const noDesktop = (): ApiError => new ApiError("NotFound", "There is no such desktop.");
 
 /**
- * The desktop of a path's `:id` when it is the caller's own. One whose record is gone passes: the id alone
- * does not tell what it was of, and a desktop that is gone is no error here (document 2).
+ * The desktop of a path's `:id` when it is the caller's own. A desktop whose record is gone passes: the id alone does not
+ * tell a desktop from a sandbox, and a desktop that is gone is no error here (document 2).
  */
 export async function ownedDesktop(c: AppContext): Promise<OwnedSandbox> {
   const desktop = await ownedSandbox(c, noDesktop);
@@ -16,7 +16,7 @@ export async function ownedDesktop(c: AppContext): Promise<OwnedSandbox> {
   return desktop;
 }
 
-/** The same for what needs one that is not over. */
+/** The same for operations that need a desktop that is not over. */
 export async function livingDesktop(c: AppContext): Promise<OwnedSandbox> {
   const desktop = await ownedSandbox(c, noDesktop);
   const kind = await desktop.ask((object) => object.kind());

@@ -1,6 +1,6 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { within } from "../../../durable-objects/deadline.ts";
+import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
 import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
@@ -18,11 +18,11 @@ export const downloadFile: Handler = async (c) => {
     "cache-control": "private, no-store, no-transform",
     "x-content-type-options": "nosniff",
   };
-  // A stream that breaks off breaks this one off: it never looks whole.
+  // When the host's stream breaks off, so does this one: a cut file never looks whole.
   return new Response(isHead ? null : answer.body, { headers });
 };
 
-/** A host answers when it has the first bytes: a file that is not there costs no 200. */
+/** Asks the host, which answers once it has the first bytes: a missing file is never a 200. */
 async function ask({ url, headers }: FileAtHost): Promise<Response> {
   try {
     return await within(LIMITS.fileAnswerMs, (signal) =>

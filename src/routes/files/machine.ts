@@ -1,7 +1,8 @@
-import { ApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError } from "@svc/contract/errors.ts";
 import { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { type FileClaims, readFileToken, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
+import { accepted } from "../../accepted.ts";
 import type { AppContext } from "../../context.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
 import { askAwake } from "../sandboxes/wake.ts";
@@ -28,17 +29,13 @@ export async function fileAtHost(
 ): Promise<FileAtHost> {
   const owner = await readVmId(c.env.SVC_SIGNING_SECRET, id);
   if (owner?.org !== org) throw noSandbox();
-  const place = await askAwake(c.env, id, async (sandbox) => sandbox.locate());
-  if (isRefusal(place)) {
-    const { code, message, context } = place.refused;
-    throw new ApiError(code, message, context);
-  }
+  const place = accepted(await askAwake(c.env, id, async (sandbox) => sandbox.locate()));
   const url = hostUrl(place.url, "vms", id, "files");
   url.searchParams.set("path", path);
   return { url, headers: { authorization: `Bearer ${await hostBearer(c.env, { id, org })}` } };
 }
 
-/** A host that cannot be reached, or says what it should not. */
+/** The refusal for a host that cannot be reached, or answers against the protocol. */
 export const unreachable = (): ApiError =>
   new ApiError("HostUnreachable", "The machine cannot be reached. Try again.");
 

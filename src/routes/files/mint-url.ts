@@ -8,7 +8,7 @@ import { checkPath } from "./path.ts";
 export const fileDownloadUrl: Handler = (c) => mint(c, "download", true);
 export const fileUploadUrl: Handler = (c) => mint(c, "upload", c.req.query("path") !== undefined);
 
-/** Signs a URL for one path, or for any; nothing in the guest is touched, and it is no activity. */
+/** Signs a URL for one path, or for any. Nothing in the guest is touched, and it is no use of the machine. */
 async function mint(c: AppContext, mode: FileClaims["mode"], hasPath: boolean): Promise<Response> {
   const sandbox = await ownedSandbox(c);
   const path = hasPath ? checkPath(c.req.query("path")) : null;

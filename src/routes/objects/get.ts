@@ -35,7 +35,7 @@ export const getObject: Handler = async (c) => {
   return new Response(object.body, { status: 206, headers });
 };
 
-/** One range as R2 takes it; null for none, and for what is ignored: several, or another unit (RFC 9110). */
+/** One range as R2 takes it; null for none, and for several or another unit, which are ignored (RFC 9110). */
 function rangeOf(header: string | undefined): R2Range | null {
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/.exec(header ?? "") ?? [];
   if (first === "") return last === "" ? null : { suffix: Number(last) };

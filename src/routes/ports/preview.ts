@@ -8,12 +8,13 @@ import {
   previewLabel,
 } from "@svc/contract/vm/preview.ts";
 import { forgetPreview, notePreview } from "../../../control-plane/previews.ts";
+import { accepted } from "../../accepted.ts";
 import { baseUrlOf, type Handler } from "../../context.ts";
 import { previewDomain } from "../../env.ts";
 import { ownedSandbox } from "../sandboxes/owned.ts";
 
-/** Whatever else stands there is no wish. */
-const WISHES = new Map([
+/** Values of `public`. Other values are ignored. */
+const PUBLIC = new Map([
   ["1", true],
   ["0", false],
 ]);
@@ -28,21 +29,18 @@ export const previewPort: Handler = async (c) => {
   const domain = previewDomain(c.env);
   if (!domain) throw new ApiError("NotConfigured", "Set SVC_PREVIEW_DOMAIN to use previews.");
   const label = await previewLabel(id);
-  // Before it is public: then it can be found, by whatever gateway is asked.
+  // Noted before the port is public: from then on every gateway must find the preview.
   await notePreview(c.env.DB, label, id);
   const published = await sandbox.ask((object) =>
-    object.publish(port, WISHES.get(c.req.query("public") ?? "")),
+    object.publish(port, PUBLIC.get(c.req.query("public") ?? "")),
   );
-  if (isRefusal(published)) {
-    await forgetPreview(c.env.DB, label);
-    const { code, message, context } = published.refused;
-    throw new ApiError(code, message, context);
-  }
+  if (isRefusal(published)) await forgetPreview(c.env.DB, label);
+  const { isPublic } = accepted(published);
   const claims = { id, port, expiresAt: Date.now() + LIMITS.previewTokenMs };
   const token = await mintPreviewToken(c.env.SVC_SIGNING_SECRET, claims);
   const url = new URL(baseUrlOf(c));
   url.hostname = `${label}-${port}.${domain}`;
-  if (!published.isPublic) url.searchParams.set(PREVIEW_CREDENTIALS.query, token);
+  if (!isPublic) url.searchParams.set(PREVIEW_CREDENTIALS.query, token);
   const body: Preview = { url: url.href, token };
   return c.json(body);
 };

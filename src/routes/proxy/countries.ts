@@ -3,7 +3,7 @@ import {
   type ProxyCountries,
   type ProxyTier,
 } from "@svc/contract/browser/proxy.ts";
-import { registeredHosts } from "../../../durable-objects/fleet.ts";
+import { registeredHosts } from "../../../durable-objects/fleet/registry.ts";
 import type { Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 

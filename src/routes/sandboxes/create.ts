@@ -1,12 +1,12 @@
-import { ApiError, isRefusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
-import type { SavedMachine } from "../../../durable-objects/host-calls/restorable.ts";
+import { savedOf } from "../snapshots/record.ts";
 import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox/create.ts";
+import { accepted } from "../../accepted.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
 import { reach } from "../../objects.ts";
@@ -23,7 +23,7 @@ export const createSandbox: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-/** A machine that was made: its id, where it is reached, when its idle window ends, what it got. */
+/** A machine that was made: its id, its URLs, when its idle window ends, and what it got. */
 interface MadeSandbox {
   id: string;
   urls: Pick<SandboxCreated, "controlUrl" | "streamUrl" | "recordingUrl">;
@@ -36,13 +36,9 @@ export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise
   const named = await checkAdmission(c, wanted);
   const order = withTemplate(await orderOf(c, wanted, named.fork), named.template);
   const object = c.env.SANDBOXES.getByName(order.id);
-  const made = await reach(() => object.create(order));
-  if (isRefusal(made)) {
-    const { code, message, context } = made.refused;
-    throw new ApiError(code, message, context);
-  }
+  const { created } = accepted(await reach(() => object.create(order)));
   try {
-    return await describe(c, order, wanted, made.created);
+    return await describe(c, order, wanted, created);
   } catch (error) {
     // A bug of ours: nobody learns of the machine, so nothing of it is left (document 2, 500).
     const { id, org } = order;
@@ -51,7 +47,7 @@ export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise
   }
 }
 
-/** What is said of a machine that was made. */
+/** The parts of the answer about a machine that was made. */
 async function describe(
   c: AppContext,
   order: CreateSandboxOrder,
@@ -70,12 +66,6 @@ async function describe(
 export const defaultIdleMs = (kind: VmKind): number =>
   kind === "desktop" ? LIMITS.desktopIdleMs : LIMITS.sandboxIdleMs;
 
-const savedOf = ({ hostId, isDurable, platform }: Snapshot): SavedMachine => ({
-  hostId,
-  isDurable,
-  platform,
-});
-
 async function orderOf(
   c: AppContext,
   wanted: WantedSandbox,
@@ -87,7 +77,7 @@ async function orderOf(
   const { orgId: org, plan, planName } = c.get("caller");
   const createdAt = Date.now();
   const idleMs = Math.min(wanted.timeoutMs ?? defaultIdleMs(kind), plan.vmIdleMaxMs);
-  // A template comes over it.
+  // A custom template replaces it (withTemplate).
   const name = source.type === "image" ? source.name : (fork?.template ?? "base");
   return {
     id: await mintVmId(c.env.SVC_SIGNING_SECRET, { org, issuedAt: createdAt }),
@@ -113,6 +103,7 @@ async function orderOf(
       // Of a custom template nothing is ever recorded (document 2, POST /desktops).
       ...(record && source.type === "image" && { record }),
     },
-    ...(fork && { fork: { snapshotId: fork.id, ...savedOf(fork) } }),
+    fromSnapshot: fork && fork.id,
+    origin: { saved: fork && savedOf(fork), platform: null },
   };
 }

@@ -1,14 +1,17 @@
+import type { Refusal } from "@svc/contract/errors.ts";
 import type { Exec } from "@svc/contract/vm/exec.ts";
 import * as z from "zod";
-import { ASLEEP } from "../../../durable-objects/sandbox.ts";
+import type { ResumeFirst } from "../../../durable-objects/sandbox/refusals.ts";
+import type { SandboxDO } from "../../../durable-objects/sandbox.ts";
+import { accepted } from "../../accepted.ts";
 import { parseObject } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { ownedSandbox } from "./owned.ts";
-import { wake } from "./resume.ts";
+import { askAwake } from "./wake.ts";
 
 /**
- * What is sent: only a `cmd` that is none can be wrong, all else counts when it can (document 2, exec). That no program is
- * called so, or can be given that, is the machine's to say.
+ * What is sent: only `cmd` is checked; other fields that are of the wrong type are ignored (document 2, exec). Whether
+ * there is such a program, and whether it can be run so, the machine says.
  */
 const SentExec = z.object({
   cmd: z.string(),
@@ -18,15 +21,14 @@ const SentExec = z.object({
 });
 
 export const execInSandbox: Handler = async (c) => {
-  const sandbox = await ownedSandbox(c);
+  const { id } = await ownedSandbox(c);
   const body = JSON.stringify(await readExec(c));
-  const send = () =>
-    sandbox.ask((object) => object.fetch("http://sandbox/exec", { method: "POST", body }));
-  const answer = await send();
-  if (!answer.headers.has(ASLEEP)) return new Response(answer.body, answer);
-  await wake(c.env, sandbox.id, c.get("caller"));
-  const again = await send();
-  return new Response(again.body, again);
+  const send = async (sandbox: DurableObjectStub<SandboxDO>) => {
+    const answer = await sandbox.fetch("http://sandbox/exec", { method: "POST", body });
+    return answer.ok ? { answer } : answer.json<Refusal | ResumeFirst>();
+  };
+  const { answer } = accepted(await askAwake(c.env, id, send, c.get("caller")));
+  return new Response(answer.body, answer);
 };
 
 async function readExec(c: AppContext): Promise<Exec> {

@@ -1,13 +1,13 @@
 import { VmKind } from "@svc/contract/vm/machine.ts";
 import { type SandboxList, SandboxState } from "@svc/contract/vm/sandbox.ts";
-import type { SandboxQuery } from "../../../durable-objects/org/sandboxes.ts";
+import type { SandboxQuery } from "../../../durable-objects/org/messages.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { labelsOf } from "../labels.ts";
 import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
 
-/** Lists never refuse: what they do not understand in the query is ignored (document 2). Not activity. */
+/** Lists never refuse: values in the query that they do not understand are ignored (document 2). A list is no use. */
 export const listSandboxes: Handler = async (c) => {
   const org = c.env.ORGS.getByName(c.get("caller").orgId);
   const { sandboxes, nextCursor } = await reach(() => org.sandboxes(queryOf(c)));

@@ -14,7 +14,7 @@ export interface OwnedSandbox {
   ask<P>(call: (object: DurableObjectStub<SandboxDO>) => P): Promise<Awaited<P>>;
 }
 
-/** The sandbox of a path's `:id` when it is the caller's own, else what `missing` makes is thrown. Its age does not matter. */
+/** The sandbox of a path's `:id` when it is the caller's own, else throws what `missing` makes. The age of the id does not matter. */
 export async function ownedSandbox(
   c: AppContext,
   missing: () => ApiError = noSandbox,

@@ -1,12 +1,11 @@
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import type { SandboxPaused } from "@svc/contract/vm/sandbox.ts";
+import { accepted } from "../../accepted.ts";
 import type { Handler } from "../../context.ts";
 import { ownedSandbox } from "./owned.ts";
 
 export const pauseSandbox: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
-  const answer = await sandbox.ask((object) => object.pause());
-  if (isRefusal(answer)) return errorResponse(answer.refused);
+  accepted(await sandbox.ask((object) => object.pause()));
   const body: SandboxPaused = { state: "paused" };
   return c.json(body);
 };

@@ -79,7 +79,7 @@ function checkShared({ cpu, memMb, lifecycle }: CreateSandbox, kind: VmKind): vo
     throw invalid("lifecycle.parkAfterMs", "not on shared isolation");
 }
 
-/** What it starts from. A snapshot wins over any template. */
+/** What the machine starts from. A snapshot wins over any template. */
 function sourceOf({ fromSnapshot, template }: CreateSandbox, kind: VmKind) {
   if (fromSnapshot != null) return { type: "snapshot", id: fromSnapshot } as const;
   const named = templateNamed(template, kind);

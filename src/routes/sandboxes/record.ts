@@ -1,6 +1,6 @@
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
-import type { SandboxView } from "../../../durable-objects/sandbox/record.ts";
+import type { SandboxView } from "../../../durable-objects/org/messages.ts";
 
 /** Where a sandbox's control channel is: ws:// when the base URL is http. */
 export function controlUrlOf(baseUrl: string, id: string): string {

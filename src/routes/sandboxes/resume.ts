@@ -1,6 +1,7 @@
-import { ApiError, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
+import { accepted } from "../../accepted.ts";
 import { baseUrlOf, type Caller, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { noSandbox, ownedSandbox } from "./owned.ts";
@@ -14,10 +15,10 @@ export const resumeSandbox: Handler = async (c) => {
   return c.json(body);
 };
 
-/** What an org may have: what stands for or against a resume. */
+/** What an org may have: that decides whether its sandbox may be resumed. */
 export type Admitted = Omit<Caller, "keyId">;
 
-/** Resumes a sandbox because something needs it. One that somebody else has just resumed is as good. */
+/** Resumes a sandbox because something needs it. It is no error when it was resumed meanwhile. */
 export async function wake(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   try {
     await resumeAs(env, id, admitted);
@@ -26,7 +27,7 @@ export async function wake(env: Env, id: string, admitted: Admitted | null): Pro
   }
 }
 
-/** Resumes a paused sandbox; throws what stands against it. Null: the control plane did not say. */
+/** Resumes a paused sandbox; throws why it cannot be. `admitted` is null when the control plane did not answer. */
 export async function resumeAs(env: Env, id: string, admitted: Admitted | null): Promise<void> {
   const sandbox = env.SANDBOXES.getByName(id);
   const kind = await reach(() => sandbox.kind());
@@ -34,10 +35,7 @@ export async function resumeAs(env: Env, id: string, admitted: Admitted | null):
   if (admitted) await checkResume(env, kind, admitted);
   const cap = admitted?.plan.vms ?? Infinity;
   const plan = admitted?.planName ?? "";
-  const answer = await reach(() => sandbox.resume({ plan, cap }));
-  if (!isRefusal(answer)) return;
-  const { code, message, context } = answer.refused;
-  throw new ApiError(code, message, context);
+  accepted(await reach(() => sandbox.resume({ plan, cap })));
 }
 
 /** What an org must have for a paused machine to run again. */

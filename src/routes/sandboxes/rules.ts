@@ -32,7 +32,7 @@ export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Prom
   return { fork, template };
 }
 
-/** What was asked at once: all answers, or of several refusals the first in this order, whichever came first. */
+/** Waits for checks that run at the same time: all answers, or the refusal that is first in this order. */
 async function firstRefusal<T extends readonly unknown[]>(
   asked: readonly [...T],
 ): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {

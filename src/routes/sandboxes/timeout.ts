@@ -5,7 +5,7 @@ import type { Handler } from "../../context.ts";
 import { defaultIdleMs } from "./create.ts";
 import { noSandbox, ownedSandbox } from "./owned.ts";
 
-/** Whatever is no idle window means the default one (document 2). */
+/** A value that is no idle window means the default (document 2). */
 export const setSandboxTimeout: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
   const { timeoutMs } = await parseOptionalBody(c, SetTimeout);

@@ -1,27 +1,26 @@
-import type { Refusal } from "@svc/contract/errors.ts";
 import { effectivePlan } from "@svc/contract/plans.ts";
 import { findOrg } from "../../../control-plane/orgs.ts";
-import type { Asleep } from "../../../durable-objects/sandbox/pause.ts";
+import { isResumeFirst } from "../../../durable-objects/sandbox/refusals.ts";
 import type { SandboxDO } from "../../../durable-objects/sandbox.ts";
-import type { Located } from "../../../durable-objects/sandbox/uses.ts";
 import { reach } from "../../objects.ts";
 import { type Admitted, wake } from "./resume.ts";
 
 type Sandbox = DurableObjectStub<SandboxDO>;
 
 /**
- * Asks a sandbox for something that needs its machine. One that is paused and was made with `autoResume`
- * is resumed first, with a resume's admission and codes: those are thrown.
+ * Asks a sandbox for something that needs its machine. A sandbox that is paused and was made with `autoResume` is resumed
+ * first, with a resume's admission and codes: those are thrown. `admitted` is what its org may have, when that is known.
  */
-export async function askAwake(
+export async function askAwake<T extends object>(
   env: Env,
   id: string,
-  ask: (sandbox: Sandbox) => Promise<Located | Refusal | Asleep>,
-): Promise<Located | Refusal> {
+  ask: (sandbox: Sandbox) => Promise<T>,
+  admitted?: Admitted,
+): Promise<T> {
   const sandbox = env.SANDBOXES.getByName(id);
   const answer = await reach(() => ask(sandbox));
-  if (!("asleep" in answer)) return answer;
-  await wake(env, id, await admittedOf(env, answer.asleep.org));
+  if (!isResumeFirst(answer)) return answer;
+  await wake(env, id, admitted ?? (await admittedOf(env, answer.resumeFirst.org)));
   return reach(() => ask(sandbox));
 }
 

@@ -1,9 +1,10 @@
 import { CreateSession, type SessionCreated } from "@svc/contract/browser/session.ts";
 import { WIRE_VERSION_HEADER } from "@svc/contract/browser/wire-versions.ts";
 import type { StorageStateUrl } from "@svc/contract/browser/profile.ts";
-import { ApiError, errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
+import { accepted } from "../../accepted.ts";
 import { storedStateOf } from "../../../control-plane/profiles.ts";
 import { parseOptionalBody } from "../../body.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
@@ -21,8 +22,7 @@ export const createSession: Handler = async (c) => {
   checkCreate(wanted, c.get("caller").plan);
   const storageStateUrl = await storageStateUrlOf(c, wanted.profileId);
   const order = await orderOf(c, wanted, storageStateUrl?.url ?? null);
-  const answer = await reach(() => c.env.SESSIONS.getByName(order.id).create(order));
-  if (isRefusal(answer)) return errorResponse(answer.refused);
+  const answer = accepted(await reach(() => c.env.SESSIONS.getByName(order.id).create(order)));
   if ("rejected" in answer) return forward(answer.rejected);
   const body: SessionCreated = {
     sessionId: order.id,
@@ -36,7 +36,7 @@ export const createSession: Handler = async (c) => {
   return c.json(body, 201);
 };
 
-/** Undefined without a profile; a `url` of null for one that was never saved. */
+/** Undefined without a profile; a `url` of null for a profile that was never saved. */
 async function storageStateUrlOf(
   c: AppContext,
   profileId: string | null,

@@ -3,14 +3,14 @@ import {
   type SessionList,
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
-import type { Ending, PageRequest, SessionLine } from "../../../durable-objects/org.ts";
+import type { Ending, SessionLine, SessionQuery } from "../../../durable-objects/org/messages.ts";
 import type { SessionView } from "../../../durable-objects/session/view.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
 
-/** Lists never refuse: what they do not understand in the query is ignored (decisions). */
+/** Lists never refuse: values in the query that they do not understand are ignored (decisions). */
 export const listSessions: Handler = async (c) => {
   const { wanted, ...page } = pageOf(c);
   const org = c.env.ORGS.getByName(c.get("caller").orgId);
@@ -24,7 +24,7 @@ export const listSessions: Handler = async (c) => {
   return c.json(body);
 };
 
-function pageOf(c: AppContext): PageRequest & { wanted: SessionStatus | null } {
+function pageOf(c: AppContext): SessionQuery & { wanted: SessionStatus | null } {
   const wanted = SessionStatus.safeParse(c.req.query("status")).data ?? null;
   return {
     wanted,
@@ -47,7 +47,7 @@ function viewOfEnded(c: AppContext, line: SessionLine, ended: Ending): SessionVi
 
 async function viewOfLive(c: AppContext, line: SessionLine): Promise<SessionView | null> {
   const object = c.env.SESSIONS.getByName(line.id);
-  // One that does not answer is unknown: it still holds a slot, and the list is where to find that.
+  // A session that does not answer is listed as unknown: it still holds a slot, and here its owner sees that.
   return object.read().catch(() => viewOfLine(c, line));
 }
 

@@ -21,6 +21,6 @@ export async function ownedSession(c: AppContext): Promise<OwnedSession> {
 export interface OwnedSession {
   /** Asks the session's object. */
   ask<P>(call: (object: DurableObjectStub<SessionDO>) => P): Promise<Awaited<P>>;
-  /** What is left to say of a session whose object keeps nothing: it ended long ago, or never came to be. */
+  /** The view of a session whose object stores nothing: it ended long ago, or its create failed. */
   ended(): SessionView;
 }

@@ -2,7 +2,7 @@ import {
   type AllowedDomainsSet,
   SetAllowedDomains,
 } from "@svc/contract/browser/allowed-domains.ts";
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { accepted } from "../../accepted.ts";
 import { parseBody } from "../../body.ts";
 import type { Handler } from "../../context.ts";
 import { invalidSessionId, ownedSession } from "./owned.ts";
@@ -12,7 +12,7 @@ export const setAllowedDomains: Handler = async (c) => {
   const { domains } = await parseBody(c, SetAllowedDomains);
   const answer = await session.ask((object) => object.setAllowedDomains(domains));
   if (answer === null) throw invalidSessionId();
-  if (isRefusal(answer)) return errorResponse(answer.refused);
+  accepted(answer);
   const body: AllowedDomainsSet = { ok: true, domains };
   return c.json(body);
 };

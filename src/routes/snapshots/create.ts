@@ -1,12 +1,12 @@
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import { newSnapshotId } from "@svc/contract/ids.ts";
 import { CreateSnapshot } from "@svc/contract/vm/snapshot.ts";
+import { accepted } from "../../accepted.ts";
 import { parseObject } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { ownedSandbox } from "../sandboxes/owned.ts";
 import { recordOf } from "./record.ts";
 
-/** Whose snapshot is wanted, and what it is to be called. Throws the 404 and the 400 that need no object. */
+/** Reads POST /sandboxes/:id/snapshots: the sandbox, the name and the labels. Throws the 404 and the 400 that need no object. */
 export async function readSnapshotWish(c: AppContext) {
   const sandbox = await ownedSandbox(c);
   const { name, metadata } = await parseObject(c, CreateSnapshot);
@@ -20,7 +20,6 @@ export const createSnapshot: Handler = async (c) => {
     plan: { snapshots: cap },
   } = c.get("caller");
   const order = { id: newSnapshotId(), name, metadata, createdAt: Date.now(), plan, cap };
-  const answer = await sandbox.ask((object) => object.snapshot(order));
-  if (isRefusal(answer)) return errorResponse(answer.refused);
-  return c.json(recordOf(answer.snapshot), 201);
+  const { snapshot } = accepted(await sandbox.ask((object) => object.snapshot(order)));
+  return c.json(recordOf(snapshot), 201);
 };

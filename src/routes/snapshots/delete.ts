@@ -2,7 +2,7 @@ import { ApiError } from "@svc/contract/errors.ts";
 import type { Deleted } from "@svc/contract/vm/sandbox.ts";
 import { deleteSnapshot as markDeleted } from "../../../control-plane/snapshot-lineage.ts";
 import type { Handler } from "../../context.ts";
-import { letGo } from "../../leaving.ts";
+import { removeSnapshot } from "../../snapshot-removal.ts";
 import { noSnapshot } from "./record.ts";
 
 export const deleteSnapshot: Handler = async (c) => {
@@ -21,8 +21,8 @@ export const deleteSnapshot: Handler = async (c) => {
     }
     case "deleted": {
       const { hostId } = deletion;
-      // What it leaves undone is done by the scheduled job.
-      c.executionCtx.waitUntil(letGo(c.env, { id, org, hostId }).catch(() => false));
+      // The scheduled job does what this leaves undone.
+      c.executionCtx.waitUntil(removeSnapshot(c.env, { id, org, hostId }).catch(() => false));
       const body: Deleted = { ok: true };
       return c.json(body);
     }

@@ -1,11 +1,11 @@
-import { ApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError } from "@svc/contract/errors.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
-import { registeredHosts } from "../../../durable-objects/fleet.ts";
-import { hostsFor, restorers } from "../../../durable-objects/host-calls/restorable.ts";
-import { notReady } from "../../../durable-objects/sandbox/snapshots.ts";
+import { notReady } from "../../../durable-objects/sandbox/snapshot.ts";
+import { accepted } from "../../accepted.ts";
 import type { AppContext } from "../../context.ts";
+import { checkOrigin } from "../../origin.ts";
 import type { WantedSandbox } from "../sandboxes/read-create.ts";
-import { ownedSnapshot } from "./record.ts";
+import { ownedSnapshot, savedOf } from "./record.ts";
 
 /** The snapshot that a create begins from, when it names one. Throws what stands against it, before any host is asked. */
 export async function forkOf(
@@ -21,13 +21,9 @@ export async function forkOf(
   return restorable(c, snapshot);
 }
 
-/** A snapshot that some host can go on from, as far as that is known. Throws why none can. */
+/** Passes a snapshot that some host can go on from, as far as that is known. Throws why none can. */
 export async function restorable(c: AppContext, snapshot: Snapshot): Promise<Snapshot> {
-  // Without the registry it is for the hosts to say.
-  const fleet = restorers(await registeredHosts(c.env).catch(() => []), snapshot.kind);
-  const hosts = hostsFor(fleet, snapshot);
-  const refused = notReady(snapshot) ?? (isRefusal(hosts) ? hosts : null);
-  if (!refused) return snapshot;
-  const { code, message, context } = refused.refused;
-  throw new ApiError(code, message, context);
+  accepted(notReady(snapshot) ?? snapshot);
+  await checkOrigin(c.env, snapshot.kind, { saved: savedOf(snapshot), platform: null });
+  return snapshot;
 }

@@ -6,7 +6,7 @@ import { labelsOf } from "../labels.ts";
 import { pageLimit } from "../page.ts";
 import { recordOf } from "./record.ts";
 
-/** Like every list it never refuses: what it does not understand in the query is ignored. */
+/** Lists never refuse: values in the query that they do not understand are ignored. */
 export const listSnapshots: Handler = async (c) => {
   const { snapshots, nextCursor } = await pageOf(c.env.DB, c.get("caller").orgId, {
     limit: pageLimit(c),

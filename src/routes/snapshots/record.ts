@@ -1,9 +1,10 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type { SnapshotRecord } from "@svc/contract/vm/snapshot.ts";
 import { findSnapshot, type Snapshot } from "../../../control-plane/snapshots.ts";
+import type { SavedMachine } from "../../../durable-objects/fleet/restorable.ts";
 import type { AppContext } from "../../context.ts";
 
-/** The record that its owner sees: nothing of where it lies. */
+/** The record that its owner sees: it does not say where the snapshot lies. */
 export function recordOf(snapshot: Snapshot): SnapshotRecord {
   const { id, org: _org, hostId: _hostId, parentId, isDurable, platform, ...facts } = snapshot;
   return {
@@ -15,6 +16,13 @@ export function recordOf(snapshot: Snapshot): SnapshotRecord {
     createdAt: new Date(facts.createdAt).toISOString(),
   };
 }
+
+/** Where a snapshot lies, and under what it can go on. */
+export const savedOf = ({ hostId, isDurable, platform }: Snapshot): SavedMachine => ({
+  hostId,
+  isDurable,
+  platform,
+});
 
 /** QEMU names the machines of each processor family in its own way. */
 const archOf = (machine: string): string => (machine.startsWith("virt") ? "aarch64" : "x86_64");

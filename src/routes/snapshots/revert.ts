@@ -1,6 +1,6 @@
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
 import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
 import { RevertSandbox } from "@svc/contract/vm/snapshot.ts";
+import { accepted } from "../../accepted.ts";
 import { parseObject } from "../../body.ts";
 import { baseUrlOf, type Handler } from "../../context.ts";
 import { noSandbox, ownedSandbox } from "../sandboxes/owned.ts";
@@ -16,8 +16,7 @@ export const revertSandbox: Handler = async (c) => {
   const caller = c.get("caller");
   if (view.state === "paused") await checkResume(c.env, view.kind, caller);
   const admission = { plan: caller.planName, cap: caller.plan.vms };
-  const answer = await sandbox.ask((object) => object.revert({ snapshotId, admission }));
-  if (isRefusal(answer)) return errorResponse(answer.refused);
+  accepted(await sandbox.ask((object) => object.revert({ snapshotId, admission })));
   const body: SandboxResumed = { state: "running", controlUrl: controlUrlOf(baseUrlOf(c), id) };
   return c.json(body);
 };

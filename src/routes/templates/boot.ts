@@ -1,10 +1,9 @@
-import { ApiError, isRefusal } from "@svc/contract/errors.ts";
+import { ApiError } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
-import { registeredHosts } from "../../../durable-objects/fleet.ts";
-import { fitting, restorers } from "../../../durable-objects/host-calls/restorable.ts";
 import { templateObject, type Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";
+import { checkOrigin } from "../../origin.ts";
 
 /** Malformed, unknown, another org's: one answer, to the byte. */
 export const noTemplate = (): ApiError => new ApiError("NotFound", "There is no such template.");
@@ -15,7 +14,7 @@ export const ownTemplate = (c: AppContext, id: string) =>
 
 /**
  * The template that a machine of this kind is made of. 404, then 400 for another kind, then 409 while it is not ready,
- * or when no host there is can run it.
+ * or when no registered host can run it.
  */
 export async function bootable(c: AppContext, id: string, kind: VmKind): Promise<Bootable> {
   const start = await reach(() => ownTemplate(c, id).start());
@@ -29,10 +28,6 @@ export async function bootable(c: AppContext, id: string, kind: VmKind): Promise
     const why = template.state === "failed" ? "its build failed" : "it is still being built";
     throw new ApiError("TemplateNotReady", `The template is not ready: ${why}.`);
   }
-  // Without the registry it is for the hosts to say.
-  const hosts = restorers(await registeredHosts(c.env).catch(() => []), kind);
-  const choice = fitting(hosts, platform);
-  if (!isRefusal(choice)) return start;
-  const { code, message, context } = choice.refused;
-  throw new ApiError(code, message, context);
+  await checkOrigin(c.env, kind, { saved: null, platform });
+  return start;
 }

@@ -1,4 +1,4 @@
-import { errorResponse, isRefusal } from "@svc/contract/errors.ts";
+import { accepted } from "../../accepted.ts";
 import type { Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { noTemplate, ownTemplate } from "./boot.ts";
@@ -6,5 +6,6 @@ import { noTemplate, ownTemplate } from "./boot.ts";
 export const deleteTemplate: Handler = async (c) => {
   const answer = await reach(() => ownTemplate(c, c.req.param("id") ?? "").delete());
   if (!answer) throw noTemplate();
-  return isRefusal(answer) ? errorResponse(answer.refused) : c.json({ ok: true });
+  accepted(answer);
+  return c.json({ ok: true });
 };

@@ -3,7 +3,7 @@ import { reach } from "../../objects.ts";
 import { noTemplate, ownTemplate } from "./boot.ts";
 import { BUILT_IN, templateOf } from "./record.ts";
 
-/** A built-in one is found by its name. */
+/** A built-in template is found by its name. */
 export const getTemplate: Handler = async (c) => {
   const id = c.req.param("id") ?? "";
   const builtIn = BUILT_IN.find(({ templateId }) => templateId === id);

@@ -14,7 +14,7 @@ export const listTemplates: Handler = async (c) => {
   return c.json(body);
 };
 
-/** One that is being built is asked itself, so that list and record agree. */
+/** Asks the object of a template that is being built, so that list and record agree. */
 async function fresh(c: AppContext, row: TemplateView): Promise<TemplateView | null> {
   return row.state === "building" ? reach(() => ownTemplate(c, row.id).read()) : row;
 }

@@ -39,7 +39,7 @@ function follow(first: LogPage, offset: number, read: Read): Response {
         offset = now.nextOffset;
       } else if (now?.state === "building") controller.enqueue(encoder.encode(": none yet\n\n"));
       else {
-        // Null: it is deleted, or its object does not answer; a client comes back with the last id.
+        // Null: the template is deleted, or its object does not answer; a client comes back with the last id.
         const end = now ? `event: end\ndata: ${JSON.stringify({ state: now.state })}\n\n` : "";
         controller.enqueue(encoder.encode(end));
         controller.close();

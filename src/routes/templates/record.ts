@@ -2,7 +2,7 @@ import { BUILT_IN_TEMPLATES, VM_SIZES } from "@svc/contract/vm/machine.ts";
 import type { BuiltInTemplate, Template } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../../../control-plane/templates.ts";
 
-/** The record of a template. Nothing internal. */
+/** The record of a template, without internal fields. */
 export function templateOf(view: TemplateView): Template {
   const { id: templateId, org: _org, error, createdAt, readyAt, ...facts } = view;
   return {
@@ -14,7 +14,7 @@ export function templateOf(view: TemplateView): Template {
   };
 }
 
-/** Those that come with the service, by their names. */
+/** The templates that come with the service. */
 export const BUILT_IN: BuiltInTemplate[] = Object.entries(BUILT_IN_TEMPLATES).map(
   ([name, kind]) => ({
     templateId: name,

@@ -10,7 +10,7 @@ export const readUsage: Handler = async (c) => {
   return c.json(await usageOf(c.env.DB, c.get("caller").orgId, { from, to }, now));
 };
 
-/** A day, or a time of it with its zone. Anything else would be read differently by whoever reads it. */
+/** A day, or a time with its zone. Without a zone each reader would read a time differently. */
 const ISO = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 function timeOf(c: AppContext, field: "from" | "to"): number | null {

@@ -7,7 +7,7 @@ import { requireVolumeStore } from "./store.ts";
 const MOUNT = ["volumes.mount"];
 
 /**
- * Whether a create may have its volumes, as far as can be told before it has its place: 501, 404, 409 (document 2).
+ * Throws why a create cannot have its volumes, as far as is known before it has its place: 501, 404, 409 (document 2).
  * Hosts of desktops lack the build that mounts.
  */
 export async function checkVolumes(

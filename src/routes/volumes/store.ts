@@ -8,7 +8,7 @@ export function requireVolumeStore(env: Partial<Pick<Env, "OBJECTS">>): void {
   throw new ApiError("NotConfigured", text, { field: "volumes" });
 }
 
-/** The volume that a path names. What is no id names none. */
+/** The volume that a path names. 404 for a text that is no id. */
 export function volumeIdOf(text: string | undefined): string {
   const id = VolumeId.safeParse(text).data;
   if (id === undefined) throw noVolume();
@@ -17,6 +17,6 @@ export function volumeIdOf(text: string | undefined): string {
 
 export const noVolume = (): ApiError => new ApiError("NotFound", "There is no such volume.");
 
-/** A paused machine has its volumes still. */
+/** The refusal for a volume that a machine has. A paused machine keeps its volumes. */
 export const inUse = (holder: ErrorContext): ApiError =>
   new ApiError("VolumeInUse", "A machine has this volume. Delete the machine first.", holder);

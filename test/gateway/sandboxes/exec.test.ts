@@ -25,8 +25,7 @@ describe("POST exec", async () => {
   const { exec, host } = await running();
   // One that is not heard for 15 s would be away.
   beforeEach(() => host.beat());
-
-  test("answers what the command did", async () => {
+  test("exec answers what the command did", async () => {
     const body = { cmd: "python3", args: ["-c", "print(1)"], cwd: "/tmp", timeoutMs: 5000 };
     const response = await exec(body);
     expect(await response.json()).toEqual({
@@ -47,20 +46,20 @@ describe("POST exec", async () => {
     ["timeoutMs", -5, undefined],
     ["env", { A: "b" }, undefined],
     ["user", "root", undefined],
-  ])("%s of %o never refuses", async (field, value, expected) => {
+  ])("exec with %s of %o never refuses", async (field, value, expected) => {
     const told = await asked(await exec({ cmd: "true", [field]: value }));
     expect(told).toEqual({ cmd: "true", args: [], ...(expected && { [field]: expected }) });
   });
 
   test.each(["", "a\0b", "a".repeat(5_000)])(
-    "a cmd of %j is the machine's to judge",
+    "exec of a cmd of %j is the machine's to judge",
     async (cmd) => {
       expect(await asked(await exec({ cmd, args: ["c\0d"] }))).toEqual({ cmd, args: ["c\0d"] });
     },
   );
 
   test.each([{}, { cmd: 5 }, { cmd: null }, { cmd: ["a"] }])(
-    "a body of %o is 400 and names cmd",
+    "exec with a body of %o is 400 and names cmd",
     async (body) => {
       const response = await exec(body);
       expect(response.status).toBe(400);
@@ -68,54 +67,55 @@ describe("POST exec", async () => {
     },
   );
 
-  test.each([[["a"]], ["text"], [5], [null]])("a body of %o is 400 InvalidJson", async (body) => {
-    const response = await exec(body);
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ code: "InvalidJson" });
-  });
+  test.each([[["a"]], ["text"], [5], [null]])(
+    "exec with a body of %o is 400 InvalidJson",
+    async (body) => {
+      const response = await exec(body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ code: "InvalidJson" });
+    },
+  );
 });
 
-describe("exec, when the machine or its host fails, is never a success:", () => {
-  test.each([
-    ["drop", 502, "HostUnreachable"],
-    ["fault", 502, "HostUnreachable"],
-    ["away", 502, "HostUnreachable"],
-    ["odd", 502, "HostUnreachable"],
-    ["missing", 409, "NotRunning"],
-  ])("%s is %i", async (mode, status, code) => {
-    const { host, exec } = await running();
-    await host.steer({ exec: mode });
-    const response = await exec({ cmd: "true" });
-    expect(response.status).toBe(status);
-    const retryable = status === 502 ? { retryable: true } : {};
-    expect(await response.json()).toEqual({ error: expect.any(String), code, ...retryable });
-  });
+test.each([
+  ["drop", 502, "HostUnreachable"],
+  ["fault", 502, "HostUnreachable"],
+  ["away", 502, "HostUnreachable"],
+  ["odd", 502, "HostUnreachable"],
+  ["missing", 409, "NotRunning"],
+])("exec where the host answers %s is %i, never a success", async (mode, status, code) => {
+  const { host, exec } = await running();
+  await host.steer({ exec: mode });
+  const response = await exec({ cmd: "true" });
+  expect(response.status).toBe(status);
+  const retryable = status === 502 ? { retryable: true } : {};
+  expect(await response.json()).toEqual({ error: expect.any(String), code, ...retryable });
+});
 
-  test("a host that falls silent while a command runs is 502 then, and the sandbox stays", async () => {
-    const { host, exec, stub, id } = await running();
-    await host.steer({ exec: "hang" });
-    const waiting = exec({ cmd: "sleep", args: ["1000"] });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
-    const { bootId } = await host.steer();
-    const source = { hostId: host.hostId, bootId };
-    await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
-    expect((await waiting).status).toBe(502);
-    expect((await exec({ cmd: "true" })).status).toBe(502);
-    expect(await runInDurableObject(stub, (object) => object.read()?.state)).toBe("running");
-    await host.steer({});
-    await stub.hostChanged(source, { type: "hostBack", seenAt: Date.now() });
-    expect((await exec({ cmd: "true" })).status).toBe(200);
-    expect(await host.held()).toEqual([id]);
-  });
+test("exec on a host that falls silent while the command runs is 502 then, and the sandbox stays", async () => {
+  const { host, exec, stub, id } = await running();
+  await host.steer({ exec: "hang" });
+  const waiting = exec({ cmd: "sleep", args: ["1000"] });
+  await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
+  const { bootId } = await host.steer();
+  const source = { hostId: host.hostId, bootId };
+  await stub.hostChanged(source, { type: "hostAway", seenAt: Date.now() });
+  expect((await waiting).status).toBe(502);
+  expect((await exec({ cmd: "true" })).status).toBe(502);
+  expect(await runInDurableObject(stub, (object) => object.read()?.state)).toBe("running");
+  await host.steer({});
+  await stub.hostChanged(source, { type: "hostBack", seenAt: Date.now() });
+  expect((await exec({ cmd: "true" })).status).toBe(200);
+  expect(await host.held()).toEqual([id]);
+});
 
-  test("a sandbox that is deleted while a command runs cuts it", async () => {
-    const { host, key, path, exec } = await running();
-    await host.steer({ exec: "hang" });
-    const waiting = exec({ cmd: "sleep" });
-    await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
-    await call(path, { method: "DELETE", bearer: key });
-    expect((await waiting).status).toBe(502);
-  });
+test("exec on a sandbox that is deleted while the command runs is 502", async () => {
+  const { host, key, path, exec } = await running();
+  await host.steer({ exec: "hang" });
+  const waiting = exec({ cmd: "sleep" });
+  await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
+  await call(path, { method: "DELETE", bearer: key });
+  expect((await waiting).status).toBe(502);
 });
 
 test("exec while the sandbox starts is 409 NotRunning", async () => {
@@ -137,30 +137,4 @@ test("exec while the sandbox starts is 409 NotRunning", async () => {
   await vi.waitFor(async () => expect(await host.calls("PUT")).toHaveLength(2), 30_000);
   await host.steer({ put: "fault" });
   expect((await creating).status).toBe(502);
-});
-
-describe("GET metrics", () => {
-  test("are the host's", async () => {
-    const { path, key } = await running();
-    const response = await call(`${path}/metrics`, { bearer: key });
-    expect(response.status).toBe(200);
-    expect(await response.json()).toEqual({
-      cpuPct: 1.5,
-      memBytes: 100,
-      memTotalBytes: 200,
-      diskBytes: 300,
-      contextScoped: false,
-    });
-  });
-
-  test.each([
-    ["missing", 404],
-    ["drop", 404],
-    ["fault", 502],
-    ["odd", 502],
-  ])("of a host that answers %s are %i", async (metrics, status) => {
-    const { host, path, key } = await running();
-    await host.steer({ metrics });
-    expect((await call(`${path}/metrics`, { bearer: key })).status).toBe(status);
-  });
 });

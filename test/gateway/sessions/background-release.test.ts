@@ -2,7 +2,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test, vi } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { endSlot } from "../../../durable-objects/host-calls/slots.ts";
 import {
   call,

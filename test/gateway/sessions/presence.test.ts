@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import type { StoredSession } from "../../../durable-objects/session/perform.ts";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import type { StoredSession } from "../../../durable-objects/session/record.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { call, json, newOrg, newPool, slotOf } from "../../support/worker/gateway.ts";
 
 async function placed(body: object = {}) {

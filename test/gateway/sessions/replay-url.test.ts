@@ -1,22 +1,10 @@
+import { ownSession } from "../../support/worker/replays.ts";
 import { env } from "cloudflare:workers";
 import { ReplayUrl } from "@svc/contract/browser/replay.ts";
-import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, test } from "vitest";
 import { replayKey } from "../../../control-plane/replays.ts";
 import { app } from "../../../src/app.ts";
-import { call, json, newOrg } from "../../support/worker/gateway.ts";
-
-const AGED = 100 * 60_000;
-
-async function ownSession() {
-  const { key, orgId } = await newOrg();
-  // Older than any socket URL may be: this route does not look at the age.
-  const id = await mintSessionId("signing", { org: orgId, issuedAt: Date.now() - AGED });
-  const report = (body: unknown, bearer = "host") =>
-    call(`/internal/sessions/${id}/recording`, { ...json(body), bearer });
-  const replay = (bearer = key) => call(`/sessions/${id}/replay-url`, { bearer });
-  return { id, orgId, key, report, replay };
-}
+import { call, newOrg } from "../../support/worker/gateway.ts";
 
 test("a replay that is stored has a signed URL of its gzip bytes, fetched without a key", async () => {
   const { id, orgId, report, replay } = await ownSession();
@@ -85,13 +73,4 @@ test("another org's, an unknown and a malformed id are 404 without a code, with 
     texts.add(await response.text());
   }
   expect([...texts]).toEqual(['{"error":"There is no such replay."}']);
-});
-
-test("a report with a wrong bearer is 401, malformed 400, of a forged id 404", async () => {
-  const { report } = await ownSession();
-  expect((await report({ state: "ready" }, "wrong")).status).toBe(401);
-  expect((await report({ state: "odd" })).status).toBe(400);
-  const forged = await mintSessionId("another", { org: "o", issuedAt: 0 });
-  const init = { ...json({ state: "ready" }), bearer: "host" };
-  expect((await call(`/internal/sessions/${forged}/recording`, init)).status).toBe(404);
 });

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { call, hastily, json, newOrg, newPool, type Pool } from "../../support/worker/gateway.ts";
 
 const idle = { idle: 9, busy: 0, recycling: 0 };

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { FAKE_HOST_PLATFORM } from "../../support/fakes/platform.ts";
 import { snapshotting } from "../../support/worker/snapshots.ts";
 import { anotherVmHost } from "../../support/worker/vm-host.ts";

@@ -3,7 +3,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { describe, expect, test } from "vitest";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };

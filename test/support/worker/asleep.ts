@@ -3,9 +3,10 @@ import { SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { call, json, newOrg } from "./gateway.ts";
 import { newSandbox, newVmHost } from "./vm-host.ts";
 
-/** A sandbox of an org that may have as many, alone on its host. */
-export async function running(body: object = {}, vms = 1) {
+/** A sandbox of an org that may have as many, alone on its host; how that answers is set before. */
+export async function running(body: object = {}, vms = 1, steered: object = {}) {
   const host = await newVmHost();
+  await host.steer(steered);
   const { key, orgId } = await newOrg("professional", { vms });
   const { sandboxId: id } = await newSandbox(key, body);
   const path = `/sandboxes/${id}`;
@@ -25,9 +26,20 @@ export async function paused(body: object = {}) {
   return all;
 }
 
+interface Segment {
+  id: string;
+  kind: string;
+  ended_at: number | null;
+  cpu: number;
+  mem_mb: number;
+}
+
+/** The spans of an org's bill as they are stored, in their order. */
+export async function segments(orgId: string): Promise<Segment[]> {
+  const sql = "SELECT * FROM usage_segments WHERE org_id = ? ORDER BY started_at";
+  return (await env.DB.prepare(sql).bind(orgId).all<Segment>()).results;
+}
+
 /** Of each span of an org's bill, whether it is over. */
-export const ends = async (orgId: string) => {
-  const sql = "SELECT ended_at FROM usage_segments WHERE org_id = ? ORDER BY started_at";
-  const { results } = await env.DB.prepare(sql).bind(orgId).all<{ ended_at: number | null }>();
-  return results.map((row) => row.ended_at !== null);
-};
+export const ends = async (orgId: string) =>
+  (await segments(orgId)).map((span) => span.ended_at !== null);

@@ -7,7 +7,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import { inject, onTestFinished } from "vitest";
 import * as z from "zod";
-import { fleet } from "../../../durable-objects/fleet.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
 import { app } from "../../../src/app.ts";
 
@@ -167,3 +167,11 @@ export async function newSession(key: string): Promise<string> {
   const response = await call("/sessions", { method: "POST", bearer: key });
   return SessionCreated.parse(await response.json()).sessionId;
 }
+
+/** What a refusal is told apart by. */
+export const codeOf = async (
+  response: Response,
+): Promise<{ status: number; code: string | undefined }> => ({
+  status: response.status,
+  code: (await response.json<{ code?: string }>()).code,
+});

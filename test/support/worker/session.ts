@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { PlanOverrides } from "@svc/contract/plans.ts";
 import type { SessionDO } from "../../../durable-objects/session.ts";
-import type { StoredSession } from "../../../durable-objects/session/perform.ts";
+import type { StoredSession } from "../../../durable-objects/session/record.ts";
 import { clearFleet, newOrg, newPool, newSession, slotOf } from "./gateway.ts";
 
 /** A session on the only pool there is, which has reported it. */

@@ -6,7 +6,8 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { SandboxCreated, type SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { inject } from "vitest";
 import * as z from "zod";
-import type { SandboxView, StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
+import type { SandboxView } from "../../../durable-objects/org/messages.ts";
+import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { FAKE_HOST_PLATFORM, FAKE_ROOM } from "../fakes/platform.ts";
 import { call, clearFleet, json, keepHeard } from "./gateway.ts";
 

@@ -1,0 +1,94 @@
+import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
+import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
+
+/** Whether a claim was granted; if not, who holds the places. */
+export type Reserved = { reserved: true } | { reserved: false; holders: string[] };
+
+/** What a session asks of its org before it takes a slot anywhere. Times are ms since the epoch, here and below. */
+export interface SessionClaim {
+  id: string;
+  kind: "browser";
+  cap: number;
+  browserKind: BrowserKind;
+  createdAt: number;
+  expiresAt: number;
+  /** A claim not kept by then is void. */
+  lapsesAt: number;
+}
+
+/** A session that has its slot, so that its claim is to be kept. */
+export type SessionHold = Omit<SessionClaim, "cap" | "lapsesAt">;
+
+/** How a session ended, for the list of its org. */
+export interface Ending {
+  status: "released" | "expired";
+  closeReason: CloseReason;
+  endedAt: number;
+}
+
+/** A line of the org's list of sessions. `ended` is null while the session lives: its own object knows more. */
+export interface SessionLine {
+  id: string;
+  browserKind: BrowserKind;
+  createdAt: number;
+  expiresAt: number;
+  ended: Ending | null;
+}
+export interface SessionPage {
+  lines: SessionLine[];
+  nextCursor: string | null;
+}
+export interface SessionQuery {
+  limit: number;
+  cursor: string | null;
+  status: "live" | "released" | "expired" | null;
+}
+
+/** A sandbox as its owner sees it: what GET /sandboxes/:id and the list are made of. */
+export interface SandboxView {
+  id: string;
+  kind: VmKind;
+  state: SandboxState;
+  metadata: Record<string, string>;
+  template: string;
+  createdAt: number;
+  expiresAt: number;
+  cpu: number;
+  memMb: number;
+  diskGb: number;
+  /** Why and when it ended; null while it has not. */
+  closeReason: GoneReason | null;
+  goneAt: number | null;
+}
+
+/** What a sandbox asks of its org before it takes capacity of any host. */
+export interface SandboxClaim {
+  /** The sandbox while it starts. */
+  view: SandboxView;
+  cap: number;
+  /** A claim not confirmed by then is void. */
+  lapsesAt: number;
+}
+
+/** GET /sandboxes. */
+export interface SandboxQuery {
+  limit: number;
+  cursor: string | null;
+  state: SandboxState | null;
+  kind: VmKind | null;
+  /** Labels that must all be there. */
+  metadata: [string, string][];
+}
+export interface SandboxPage {
+  sandboxes: SandboxView[];
+  nextCursor: string | null;
+}
+
+/** What the build of a template asks of its org before it is taken to any host. */
+export interface BuildClaim {
+  id: string;
+  cap: number;
+  /** Void then, whoever failed to free it. */
+  lapsesAt: number;
+}

@@ -1,0 +1,29 @@
+import { type ErrorContext, type Refusal, refusal } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { atMost } from "../live/deadline.ts";
+import type { Reserved } from "./messages.ts";
+
+/** A cap of an org's plan, and the words of a refusal when it is full. */
+export interface Cap extends Pick<ErrorContext, "plan" | "cap" | "kind"> {
+  text: string;
+}
+
+/** Waits for an org's answer to a claim. Null when it was granted; `unavailable` when the org does not answer. */
+export async function granted(
+  asking: Promise<Reserved>,
+  { text, ...cap }: Cap,
+  unavailable: Refusal | null,
+): Promise<Refusal | null> {
+  const answer = await atMost(LIMITS.objectCallMs, asking).catch(() => null);
+  if (answer === null) return unavailable;
+  if (answer.reserved) return null;
+  return refusal("ConcurrencyLimitExceeded", text, { ...cap, holders: answer.holders });
+}
+
+/** The cap of sandboxes and desktops that run at once. */
+export const vmCap = ({ plan, cap }: { plan: string; cap: number }): Cap => ({
+  plan,
+  cap,
+  kind: "vm",
+  text: `The ${plan} plan allows ${cap} VMs at once. Release one and try again.`,
+});

@@ -1,0 +1,100 @@
+import { isApiError, type Refusal, refusal } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import {
+  beginSnapshot,
+  failSnapshot,
+  finishSnapshot,
+  type Snapshot,
+} from "../../control-plane/snapshots.ts";
+import { notRestorable } from "../fleet/restorable.ts";
+import { changeVm } from "../host-calls/vm-states.ts";
+import { isPlaced, type LiveSandbox, type Placed, type StoredSandbox } from "./record.ts";
+import { noSandbox, notRunning, notSaved } from "./refusals.ts";
+
+/** A snapshot that is wanted of a sandbox. */
+export interface SnapshotOrder {
+  id: string;
+  name: string;
+  metadata: Record<string, string>;
+  createdAt: number;
+  /** The org's plan, and how many snapshots it allows. */
+  plan: string;
+  cap: number;
+}
+
+type Taken = { snapshot: Snapshot } | Refusal;
+
+/** Takes a snapshot of a machine, running or paused. Its row is in D1 before the host is asked. */
+export function snapshot(live: LiveSandbox, order: SnapshotOrder): Promise<Taken> {
+  const { env, record, lane } = live;
+  return lane.run(async () => {
+    const sandbox = record.tick();
+    const refused = whyNone(sandbox);
+    if (refused || !isPlaced(sandbox)) return refused ?? noSandbox();
+    const at = Date.now() + LIMITS.stateChangeMs + LIMITS.hostAnswerMs;
+    record.owe("snapshot", at, { taking: order.id });
+    try {
+      return await storeFaultsAsRefusals(() => take(env, sandbox, order));
+    } finally {
+      // Without D1 the duty stays owed.
+      await endTaking(live).catch(() => undefined);
+    }
+  });
+}
+
+/** Ends a snapshot whose taking was broken off: it has failed. Throws while that cannot be noted. */
+export const breakOff = (live: LiveSandbox): Promise<void> => live.lane.run(() => endTaking(live));
+
+async function endTaking({ env, record }: LiveSandbox): Promise<void> {
+  const { taking } = record.load() ?? {};
+  // It changes nothing of a snapshot that was taken.
+  if (taking) await failSnapshot(env.DB, taking, Date.now());
+  record.note({ taking: null });
+  record.tickOff("snapshot");
+}
+
+async function take(
+  env: Env,
+  sandbox: Placed,
+  { plan, cap, ...order }: SnapshotOrder,
+): Promise<Taken> {
+  const { id: sandboxId, org, kind, template, cpu, memMb, diskGb, place } = sandbox;
+  const facts = { org, kind, sandboxId, template, cpu, memMb, diskGb, hostId: place.hostId };
+  const { parentSnapshot: parentId = null, fromSnapshot: forkOf } = sandbox;
+  const isBegun = await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf }, cap);
+  if (!isBegun) return capReached(plan, cap);
+  const answer = await changeVm(env, place.url, sandbox, "snapshot", { snapshotId: order.id });
+  if (answer.type !== "ok") return notSaved(answer, "kept");
+  const taken = await finishSnapshot(env.DB, org, answer.value);
+  return taken ? { snapshot: taken } : noSandbox();
+}
+
+function capReached(plan: string, cap: number): Refusal {
+  const text = `The ${plan} plan allows ${cap} snapshots. Delete one and try again.`;
+  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "snapshot" });
+}
+
+/** Runs work on a store: a store that fails is a refusal, not a fault of this object. */
+export async function storeFaultsAsRefusals<T>(work: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isApiError(error)) throw error;
+    return refusal(error.code, error.message, error.context);
+  }
+}
+
+/** Why no snapshot of a sandbox can be taken; null when one can. */
+function whyNone(sandbox: StoredSandbox | null): Refusal | null {
+  const refused = sandbox?.state.status === "paused" ? null : notRunning(sandbox);
+  if (refused?.refused.code === "NotFound" || sandbox?.isolation !== "shared") return refused;
+  const text = "isolation: a share of a machine has no snapshots";
+  return refusal("ValidationError", text, { field: "isolation" });
+}
+
+/** Why nothing can begin from a snapshot yet, or ever. */
+export function notReady({ state }: Snapshot): Refusal | null {
+  if (state === "failed") return notRestorable("The snapshot could not be taken.");
+  if (state === "ready") return null;
+  return refusal("SnapshotNotReady", "The snapshot is still being taken. Try again.");
+}

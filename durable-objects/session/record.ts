@@ -1,0 +1,29 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { Place } from "../host-calls/place.ts";
+import type { LiveRecord } from "../live/live-record.ts";
+import type { Signal } from "../live/signal.ts";
+import type { SessionDuty } from "./duties.ts";
+import type { SessionEvent, SessionState } from "./transitions.ts";
+
+/** Everything a SessionDO stores. Times are ms since the epoch. */
+export interface StoredSession {
+  id: string;
+  org: string;
+  kind: BrowserKind;
+  createdAt: number;
+  expiresAt: number;
+  /** Whether it was created with allowedDomains: only then can they be changed. */
+  isConfined: boolean;
+  state: SessionState;
+  place: Place | null;
+  owed: SessionDuty[];
+  retryAt: number | null;
+}
+
+/** What an operation on a session works with. */
+export interface LiveSession {
+  env: Env;
+  record: LiveRecord<StoredSession, SessionEvent, SessionDuty>;
+  /** Sent with each change of state. */
+  changes: Signal;
+}

@@ -1,0 +1,25 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { Table } from "../live/duty-record.ts";
+import { duties, type SessionDuty } from "./duties.ts";
+import type { StoredSession } from "./record.ts";
+import { type SessionEvent, step, timers } from "./transitions.ts";
+
+/** The rules by which a session's record changes. */
+export const SESSION_TABLE: Table<StoredSession, SessionEvent, SessionDuty> = {
+  key: "session",
+  step,
+  timers: ({ state }) => timers(state),
+  duties: (before, after) => duties(before.state, after.state),
+  // All else is left to the alarm: now it would take the machine from the customer.
+  atOnce: (_before, { state }, fresh) =>
+    fresh.filter(
+      (duty) => duty === "slot" || (duty === "reservation" && state.status !== "active"),
+    ),
+  // The release is forwarded once: the next heartbeat mends what it misses.
+  unwritten: ["slot"],
+  giveUpAt: (state) => (state.status === "creating" ? state.giveUpAt : null),
+  eraseAt: (state) => {
+    if (state.status === "failed") return 0;
+    return "endedAt" in state ? state.endedAt + LIMITS.endedListedMs : null;
+  },
+};

@@ -1,0 +1,29 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import { refuse, relay } from "../host-calls/relay.ts";
+import { hostBearer, hostUrl } from "../host-calls/slots.ts";
+import type { LiveSession, StoredSession } from "./record.ts";
+import { isWaiting, noSocketText } from "./view.ts";
+
+/** Takes a customer's upgrade of `/ws` or `/cdp`, its id already verified, to the session's host. */
+export async function upgrade(live: LiveSession, request: Request): Promise<Response> {
+  const session = await onceRegistered(live);
+  if (!session?.place || session.state.status !== "active" || isWaiting(session))
+    return refuse(404, noSocketText(session));
+  const endpoint = new URL(request.url).pathname.startsWith("/cdp/") ? "cdp" : "ws";
+  const bearer = await hostBearer(live.env, session);
+  const response = await relay(request, hostUrl(session.place.url, endpoint, session.id), bearer);
+  // Known here first: a client that comes back in the last moment of its grace must not be cut by it.
+  if (response.status === 101) live.record.apply({ type: "attached" });
+  return response;
+}
+
+/** The session once its host is registered, or as it is after 15 s. */
+async function onceRegistered({ record, changes }: LiveSession): Promise<StoredSession | null> {
+  const deadline = Date.now() + LIMITS.poolLookupMs;
+  let session = record.tick();
+  while (session && isWaiting(session) && Date.now() < deadline) {
+    await changes.next(deadline - Date.now());
+    session = record.tick();
+  }
+  return session;
+}

@@ -1,0 +1,9 @@
+import { ApiError, isRefusal, type Refusal } from "@svc/contract/errors.ts";
+
+/** What an object answered; its refusal is thrown as the error that it names. */
+export function accepted<T extends object>(answer: T): Exclude<T, Refusal>;
+export function accepted(answer: object): object {
+  if (!isRefusal(answer)) return answer;
+  const { code, message, context } = answer.refused;
+  throw new ApiError(code, message, context);
+}
