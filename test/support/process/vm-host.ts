@@ -9,7 +9,7 @@ import type { TestGateway } from "./gateway.ts";
 import { descendants } from "./process-tree.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
-const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
+const AGENT = fileURLToPath(new URL("../../../dist/guest-agent/agent.mjs", import.meta.url));
 
 /** A real VM host in a process of its own, registered with a gateway. */
 export class VmHostProcess {
