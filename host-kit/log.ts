@@ -55,7 +55,7 @@ function forPerson(json: string): string {
   return readable(Line.parse(JSON.parse(json)), isColoured);
 }
 
-/** What a caught value says, for a log line. */
+/** The text of a caught value, for a log line. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -134,7 +134,7 @@ function heartbeatsOf(
     hostToken,
     log,
     call: fetch,
-    snapshot: () => {
+    nextBeat: () => {
       const [templates, durableSnapshots] = [templatesIn(store), durable.next];
       return heartbeatOf({ ...known, freeDiskGb: disk.freeGb, templates, durableSnapshots });
     },
