@@ -3,9 +3,9 @@ import { join, resolve } from "node:path";
 import { RUN_PREFIX, stateOf } from "./janitor.ts";
 
 /**
- * The flags of Node with which a pool is to be started (`node <flags> browser-pool/main.ts`). It may be root
- * and is talked to by strangers: by Node's permission model it writes nothing but what a run leaves on a
- * machine. Of its state folder, where a gateway may keep secrets, it has one sub folder. `scratch` is its TMPDIR.
+ * The flags of Node for a pool (`node <flags> browser-pool/main.ts`). A pool may be root, and strangers talk to it: by
+ * Node's permission model it writes only the folders and cgroups of its runs. Of the state folder, where a gateway may keep
+ * secrets, it may write one sub folder. `scratch` is its TMPDIR.
  */
 export function permissionFlags(stateDir: string, scratch = tmpdir()): string[] {
   const own = stateOf(resolve(stateDir));

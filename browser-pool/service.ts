@@ -1,30 +1,21 @@
 import type { Server } from "node:http";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import type { HeartbeatReply, PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
-import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
-import type { Log } from "@svc/host-kit/log.ts";
+import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import { atMost } from "@svc/host-kit/at-most.ts";
+import { closeServer } from "@svc/host-kit/server.ts";
 import type { PoolConfig } from "./config.ts";
-import { Allowance } from "./egress/allowance.ts";
-import { type Run, openRun } from "./janitor.ts";
-import { Machine } from "./machine.ts";
-import { Pool } from "./pool.ts";
-import { fetchState } from "./profile.ts";
-import { snapshotOf } from "./registration.ts";
-import { createFront } from "./server/front.ts";
-import { Shelf } from "./shelf.ts";
-import { type Slot, launchSlot } from "./slot.ts";
-import { rootOf } from "./wire/layout.ts";
-import { Playwrights } from "./wire/playwrights.ts";
-
-const GATEWAY_CHECK_MS = 1_000;
-/** Told at once, what a create changes here would take the machine from the client that it was for. */
-const QUIET_MS = 300;
+import type { Allowance } from "./egress/allowance.ts";
+import type { FirstReport } from "./first-report.ts";
+import type { GatewaySilence } from "./gateway-silence.ts";
+import type { Run } from "./janitor.ts";
+import type { HostFitness } from "./launch/host-fitness.ts";
+import type { PlaywrightProcesses } from "./playwrights/processes.ts";
+import type { Sessions } from "./sessions/sessions.ts";
 
 /** A launch that takes longer than this does not keep `npm start` waiting. */
 const SETTLE_MS = 60_000;
 const NO_BROWSER = `No browser has started within ${SETTLE_MS / 1000} s: the log tells why.`;
-
-const STEALTH_HINT = "This version serves no stealth browsers: create the session without stealth.";
 
 /** A line of the banner of `npm start`. */
 export interface TableLine {
@@ -33,182 +24,65 @@ export interface TableLine {
   note: string;
 }
 
-/** What a pool stands on. */
-interface Grounds {
+export interface PoolParts {
+  config: PoolConfig;
+  url: string;
   run: Run;
-  machine: Machine;
+  hostFitness: HostFitness;
   allowance: Allowance;
-  playwrights: Playwrights;
+  playwrights: PlaywrightProcesses;
+  sessions: Sessions;
+  silence: GatewaySilence;
+  front: Server;
+  heartbeats: Heartbeats<PoolHeartbeat>;
+  /** Why browsers of a kind are not served; null when they are. */
+  hintOf: (kind: BrowserKind) => string | null;
+  firstReport: FirstReport;
 }
 
-/** A whole pool: its sessions, its HTTP front and its place in the fleet. */
+/** A running pool (`assembly.ts` opens one): where it is reached, what it serves, how it stops. */
 export class PoolService {
-  readonly pool: Pool;
-  readonly shelf: Shelf;
-  url = "";
-  readonly #config: PoolConfig;
-  readonly #log: Log;
-  readonly #run: Run;
-  readonly #machine: Machine;
-  readonly #allowance: Allowance;
-  readonly #front: Server;
-  readonly #playwrights: Playwrights;
-  readonly #heartbeats: Heartbeats<PoolHeartbeat>;
-  /** On the clock that nobody sets. */
-  #heardAt = performance.now();
-  #launches = 0;
-  #gatewayCheck: NodeJS.Timeout | undefined;
-  /** Resolves once the gateway knows what is served here. */
-  readonly #told = Promise.withResolvers<void>();
-  #isTold = false;
+  readonly #parts: PoolParts;
   #isLate = false;
 
-  private constructor(config: PoolConfig, log: Log, grounds: Grounds) {
-    this.#config = config;
-    this.#allowance = grounds.allowance;
-    this.#log = log;
-    this.#run = grounds.run;
-    this.#machine = grounds.machine;
-    this.#playwrights = grounds.playwrights;
-    const onChange = (): void => this.#changed();
-    this.shelf = new Shelf({
-      warm: config.warm,
-      maxSlots: config.maxSlots,
-      log,
-      launch: (place, signal) => this.#launch(place, signal),
-      onChange,
-    });
-    const hintOf = (kind: BrowserKind): string | null => this.#hintOf(kind);
-    const { hostToken, gatewayUrl, hostId, profileMs } = config;
-    this.pool = new Pool({
-      shelf: this.shelf,
-      log,
-      onChange,
-      onLoss: () => this.#heartbeats.hurry(),
-      hintOf,
-      fetchState: (path, caller) => fetchState(gatewayUrl, path, caller, profileMs.fetch),
-      loadMs: profileMs.load,
-    });
-    const onCall = (): void => void (this.#heardAt = performance.now());
-    const { served } = this.#playwrights;
-    this.#front = createFront({ pool: this.pool, served, hostToken, log, onCall });
-    this.#heartbeats = new Heartbeats({
-      gatewayUrl,
-      hostId,
-      hostToken,
-      log,
-      quietMs: QUIET_MS,
-      call: fetch,
-      snapshot: () => this.#snapshot(),
-      onAnswer: (reply, beat) => this.#answered(reply, beat),
-    });
+  constructor(parts: PoolParts) {
+    this.#parts = parts;
   }
 
-  /** Opens the front and starts to warm and to beat. Returns before the first browser is warm. */
-  static async start(config: PoolConfig, log: Log): Promise<PoolService> {
-    const run = await openRun(config.stateDir);
-    const machine = await Machine.judged(config, run.name);
-    const allowance = await Allowance.of(config.egressAllow);
-    const root = rootOf(run.folder);
-    const playwrights = await Playwrights.prepare({ root, machine, log });
-    const service = new PoolService(config, log, { run, machine, allowance, playwrights });
-    await service.#listen();
-    machine.watch(() => {
-      service.shelf.fill();
-      service.#heartbeats.touch();
-    });
-    if (machine.fitness) service.shelf.fill();
-    service.#heartbeats.start();
-    service.#gatewayCheck = setInterval(() => service.#checkGateway(), GATEWAY_CHECK_MS);
-    return service;
+  /** Where the gateway reaches the pool. */
+  get url(): string {
+    return this.#parts.url;
   }
 
-  /** Waits until the gateway has heard of a warm browser, or of what is wrong; not for ever. */
+  /** Waits until the gateway has heard of a warm browser, or of what is wrong; a minute at most. */
   async settled(): Promise<void> {
-    const timer = setTimeout(() => {
-      this.#isLate = true;
-      this.#told.resolve();
-    }, SETTLE_MS);
-    await this.#told.promise;
-    clearTimeout(timer);
+    const { firstReport } = this.#parts;
+    this.#isLate = (await atMost(SETTLE_MS, firstReport.heard, "late")) === "late";
   }
 
-  /** What the banner says of this pool. */
+  /** The pool's lines of the banner. */
   get table(): TableLine[] {
-    const { isolation, memoryCap } = this.#machine;
-    const hint = this.#hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
+    const { config, hostFitness, hintOf } = this.#parts;
+    const { isolation, memoryCap } = hostFitness;
+    const hint = hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
-    const note = `${this.#config.warm} warm, at most ${this.#config.maxSlots}, isolation ${isolation}, ${cap}`;
+    const note = `keeps ${config.warm} warm (SVC_WARM_FAST), at most ${config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
-      { what: "browsers (stealth)", on: false, note: STEALTH_HINT },
+      { what: "browsers (stealth)", on: false, note: hintOf("stealth") ?? "" },
     ];
   }
 
-  /** Ends every browser, tells the gateway, and leaves nothing on the machine. */
+  /** Ends every browser, sends a last heartbeat, and leaves nothing on the computer. */
   async stop(): Promise<void> {
-    clearInterval(this.#gatewayCheck);
-    this.#machine.close();
-    this.#allowance.close();
-    await this.pool.close();
-    await this.#playwrights.close();
-    await this.#heartbeats.stop();
-    this.#front.close();
-    this.#front.closeAllConnections();
-    await this.#run.close();
-  }
-
-  async #listen(): Promise<void> {
-    const { host, port } = this.#config.listen;
-    await new Promise<void>((resolve, reject) => {
-      this.#front.once("error", reject);
-      this.#front.listen(port, host, resolve);
-    });
-    const address = this.#front.address();
-    if (address === null || typeof address === "string") throw new Error("no address");
-    const name = host.includes(":") ? `[${host}]` : host;
-    this.url = this.#config.publicUrl ?? `http://${name}:${address.port}`;
-  }
-
-  #launch(place: number, signal: AbortSignal): Promise<Slot> {
-    const { fitness, cgroups } = this.#machine;
-    if (!fitness) return Promise.reject(new Error("this machine serves no browsers"));
-    this.#launches += 1;
-    const { folder } = this.#run;
-    const common = { folder, allowance: this.#allowance, playwrights: this.#playwrights };
-    return launchSlot({ fitness, cgroups, ...common }, this.#launches, place, signal);
-  }
-
-  #hintOf(kind: BrowserKind): string | null {
-    return kind === "fast" ? (this.#machine.hint ?? this.shelf.hint) : STEALTH_HINT;
-  }
-
-  #snapshot(): PoolHeartbeat {
-    const { pool, shelf, url } = this;
-    const own = { machine: this.#machine, config: this.#config, served: this.#playwrights.served };
-    return snapshotOf({ pool, shelf, url, ...own, stealthHint: STEALTH_HINT });
-  }
-
-  #changed(): void {
-    if (this.#isTold) this.#heartbeats.touch();
-    // Creates wait for the first browser.
-    else this.#heartbeats.hurry();
-  }
-
-  #answered(reply: HeartbeatReply, beat: PoolHeartbeat): void {
-    const { fast } = beat.kinds;
-    if (fast?.idle || fast?.hint || this.#config.warm === 0) {
-      this.#isTold = true;
-      this.#told.resolve();
-    }
-    this.pool.forget(beat.slots);
-    for (const id of reply.end) this.pool.end(id);
-  }
-
-  #checkGateway(): void {
-    const heardAt = Math.max(this.#heardAt, this.#heartbeats.answeredAt);
-    if (this.pool.busy === 0 || performance.now() - heardAt < this.#config.orphanGraceMs) return;
-    this.#log.warn("the gateway has been silent for too long");
-    this.pool.orphanAll();
+    const { silence, hostFitness, allowance, sessions, playwrights } = this.#parts;
+    silence.close();
+    hostFitness.close();
+    allowance.close();
+    await sessions.close();
+    await playwrights.close();
+    await this.#parts.heartbeats.stop();
+    closeServer(this.#parts.front);
+    await this.#parts.run.close();
   }
 }

@@ -1,4 +1,4 @@
-/** Where random bytes come from: passed in, so that pure code stays pure. */
+/** A source of random bytes: passed in, so that pure code stays pure. */
 export type RandomBytes = (length: number) => Uint8Array;
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -50,7 +50,7 @@ export function newApiKey(random?: RandomBytes): ApiKey {
 /** `svc_live_<id>_<secret>`. */
 export const formatApiKey = ({ keyId, secret }: ApiKey): string => `svc_live_${keyId}_${secret}`;
 
-/** Takes a key apart; null when it has not the shape of one. */
+/** Takes an API key apart; null when the text has not the shape of a key. */
 export function parseApiKey(text: string): ApiKey | null {
   const [, keyId, secret] = API_KEY.exec(text) ?? [];
   return keyId && secret ? { keyId, secret } : null;

@@ -10,10 +10,12 @@ export const FEATURES = [
   "templates",
   "allowedDomains",
 ] as const;
+/** The name of a feature. */
 export type Feature = (typeof FEATURES)[number];
 
-/** Cheapest first. */
+/** The plans, cheapest first (decisions, Plans). */
 export const PLAN_NAMES = ["free", "starter", "professional"] as const;
+/** The name of a plan. */
 export type PlanName = (typeof PLAN_NAMES)[number];
 
 /** What an org may do at once, how long, and how much. */
@@ -23,7 +25,7 @@ export interface Plan {
   sessionMinutes: number;
   vmIdleMaxMs: number;
   profiles: number;
-  /** Kept at once; those that failed hold nothing, and do not count. */
+  /** How many an org may keep. Failed snapshots hold nothing and do not count. */
   snapshots: number;
   templates: number;
   features: readonly Feature[];
@@ -74,7 +76,7 @@ const switches = Object.fromEntries(FEATURES.map((name) => [name, on]));
 // No record: that would take a feature called `__proto__`.
 const Switches = z.strictObject(switches as Record<Feature, typeof on>);
 
-/** Single values of its plan that one org has otherwise: for tests and special customers. */
+/** Values of the plan that are replaced for one org: for tests and special customers. */
 export const PlanOverrides = z.strictObject({
   browsers: count.exactOptional(),
   vms: count.exactOptional(),
@@ -87,7 +89,7 @@ export const PlanOverrides = z.strictObject({
 });
 export type PlanOverrides = z.infer<typeof PlanOverrides>;
 
-/** The plan an org really has. */
+/** The plan of an org with its overrides applied. */
 export function effectivePlan(name: PlanName, overrides: PlanOverrides = {}): Plan {
   const { features: switches = {}, ...numbers } = overrides;
   const plan = PLANS[name];

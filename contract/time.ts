@@ -1,6 +1,6 @@
 /**
- * Whether something of the time `at` is less than `ms` old. A time ahead of the clock is one from before the clock
- * was set back: it is not recent, or it would be so until the clock has caught up.
+ * Whether the time `at` is less than `ms` ago. A time ahead of the clock comes from before the clock was set back: not
+ * recent, or it would stay so until the clock has caught up.
  */
 export const isRecent = (at: number, ms: number, now: number): boolean =>
   at <= now && now - at < ms;

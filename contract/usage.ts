@@ -4,13 +4,13 @@ const amount = z.number().nonnegative();
 
 /** One browser session, or one running span of a VM. */
 export const UsageSegment = z.object({
-  /** The session's or sandbox's. */
+  /** The id of the session or sandbox. */
   id: z.string(),
   kind: z.enum(["browser", "vm"]),
   startedAt: z.iso.datetime(),
   /** null while it runs. */
   endedAt: z.iso.datetime().nullable(),
-  /** Of its part between `from` and `to`. */
+  /** Cost of the part between `from` and `to`. */
   cents: amount,
 });
 export type UsageSegment = z.infer<typeof UsageSegment>;
@@ -23,9 +23,9 @@ export const Usage = z.object({
   vcpuSeconds: amount,
   memGibSeconds: amount,
   cents: amount,
-  /** What is left now; null when the org is not prepaid. */
+  /** Credit that is left now; null when the org is not prepaid. */
   creditCents: z.number().nullable(),
-  /** Those that touch the time asked for, newest first, at most 1,000. */
+  /** Segments that touch the time asked for, newest first, at most 1,000. */
   segments: z.array(UsageSegment).max(1000),
 });
 export type Usage = z.infer<typeof Usage>;

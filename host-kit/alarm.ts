@@ -1,4 +1,4 @@
-// A timer of Node counts in 32 bits; one set further ahead would fire at once.
+// A timer of Node counts in 32 bits: a longer timer would fire at once.
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** Calls `ring` at a time on the wall clock, however far ahead. Returns what cancels it. */

@@ -1,8 +1,8 @@
 const CHECK_MS = 1_000;
 
-/** Above this much waiting for one client its source is stopped. */
+/** With more bytes waiting for one client, its source is stopped. */
 export const BACKLOG_BYTES = 64 * 1024 * 1024;
-/** How long a client may take nothing of it before it is given up. */
+/** How long a client may take no byte before its socket is cut. */
 export const STALL_MS = 10_000;
 
 export interface BacklogOptions {
@@ -10,7 +10,7 @@ export interface BacklogOptions {
   waitingBytes: () => number;
   /** Bytes that ever left the socket: tells a slow peer from one that stopped reading. */
   sentBytes: () => number;
-  /** Above this the source shall stop until half of it is left. */
+  /** With more bytes waiting, the source stops until half of this is left. */
   highBytes: number;
   /** How long a peer may take nothing at all while the source is stopped. */
   stallMs: number;
@@ -19,7 +19,7 @@ export interface BacklogOptions {
   onStalled: () => void;
 }
 
-/** Bounds what waits for one slow reader: stops its source while too much waits, gives it up when it stalls. */
+/** Bounds the bytes that wait for one slow reader: stops its source while too many wait, and reports a reader that stalls. */
 export class Backlog {
   readonly #options: BacklogOptions;
   #timer: NodeJS.Timeout | null = null;
@@ -30,14 +30,14 @@ export class Backlog {
     this.#options = options;
   }
 
-  /** To be called after every write and whenever the socket drained. */
+  /** Call this after every write and whenever the socket has drained. */
   check(): void {
     const waiting = this.#options.waitingBytes();
     if (!this.#timer && waiting > this.#options.highBytes) this.#stop();
     else if (this.#timer && waiting <= this.#options.highBytes / 2) this.close();
   }
 
-  /** Lets the source go on; the reader is served or gone. */
+  /** Lets the source go on: the reader is served or gone. */
   close(): void {
     if (!this.#timer) return;
     clearInterval(this.#timer);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { type HostClaims, readHostBearer } from "@svc/contract/tokens.ts";
 
-/** What the gateway's bearer for exactly this id says; null of a call without it. `/drain` uses the id `drain`. */
+/** The claims of the gateway's bearer for exactly this id; null for a call without it. `/drain` uses the id `drain`. */
 export async function callerOf(
   request: IncomingMessage,
   hostToken: string,

@@ -32,7 +32,7 @@ export class Cgroups {
     this.#version = version;
   }
 
-  /** Makes the run's cgroups. Null where this process may not, or the machine has none. */
+  /** Makes the run's cgroups. Null where this process may not, or the computer has none. */
   static async make(run: string): Promise<Cgroups | null> {
     const isV2 = await exists(UNIFIED);
     const cgroups = new Cgroups(await groupsOf(run), isV2 ? 2 : 1);
@@ -104,8 +104,8 @@ export async function removeGroups(folders: string[]): Promise<void> {
   }
 }
 
-// Below this process's own cgroup, so that what caps the host caps what it runs too. In a container the
-// path can be that of the machine outside; then the mount is the own one.
+// Below the cgroup of this process, so that caps of the host apply to its programs too. In a container the path can be
+// that of the computer outside; then the mount itself is the own cgroup.
 async function ownV1(controller: string): Promise<string> {
   const lines = (await readFile("/proc/self/cgroup", "utf8").catch(() => "")).split("\n");
   const mine = lines.map((line) => line.split(":")).find((parts) => parts[1] === controller);

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** Resolves when a full stream takes more, or has closed: one that closes never drains. */
+/** Resolves when a full stream takes more, or has closed: a closed stream never drains. */
 export function whenDrained(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

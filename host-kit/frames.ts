@@ -2,8 +2,8 @@ const CLOSE = 8;
 const LONGEST_REASON_BYTES = 123;
 
 /**
- * Follows the frames of one direction of a WebSocket by their headers alone (RFC 6455, 5.2), so that it is
- * known whether a close frame went by, without holding a payload.
+ * Follows the frames of one direction of a WebSocket by their headers alone (RFC 6455, 5.2): finds close frames without
+ * holding a payload.
  */
 export class FrameScanner {
   /** Whether a close frame has begun in this direction. */
@@ -12,7 +12,7 @@ export class FrameScanner {
   #headerBytes = 0;
   #payloadLeft = 0;
 
-  /** Follows a chunk. */
+  /** Takes the next chunk of the direction. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length)
@@ -49,7 +49,7 @@ export class FrameScanner {
   }
 }
 
-/** `reason` cut to what a close frame holds, at a whole character. */
+/** Cuts a reason to the length that a close frame holds, at a whole character. */
 export function shortReason(reason: string): string {
   let text = reason;
   while (Buffer.byteLength(text) > LONGEST_REASON_BYTES) text = text.slice(0, -1);

@@ -1,33 +1,34 @@
 import { type AnyHeartbeat, HeartbeatReply } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { backoffMs } from "./backoff.ts";
 import { type Log, messageOf } from "./log.ts";
 
 const ANSWER_MS = 5_000;
 const LAST_ANSWER_MS = 1_000;
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 2_000;
+const RETRIES = { firstMs: 200, mostMs: 2_000 };
 
 export interface HeartbeatsOptions<Beat extends AnyHeartbeat> {
   gatewayUrl: string;
   hostId: string;
   hostToken: string;
   log: Log;
-  /** How long a change that is not urgent waits for others; unset, not at all. */
+  /** How long a change that is not urgent waits for other changes; unset: not at all. */
   quietMs?: number;
   /** How the host calls its gateway. */
   call: typeof fetch;
-  /** What the host says of itself now, with a seq of its own. */
-  snapshot: () => Beat;
-  /** The gateway has taken this beat. */
+  /** Builds the next heartbeat, with the next sequence number. */
+  nextBeat: () => Beat;
+  /** Called when the gateway has answered a heartbeat. */
   onAnswer: (reply: HeartbeatReply, beat: Beat) => void;
 }
 
 /**
- * Joins the fleet and stays in it: the first beat registers, then one every `pollMs` and one `quietMs` after
- * a change, or at once. Never two under way, so that they arrive in order; changes meanwhile make one more.
+ * Registers a host in the fleet and renews the registration. The first heartbeat registers; further ones follow every `pollMs`,
+ * and after a change: `quietMs` later, or at once. Never two are under way, so that they arrive in order; changes meanwhile
+ * make one more.
  */
 export class Heartbeats<Beat extends AnyHeartbeat> {
-  /** When the gateway answered last, or when this began, by performance.now(): nobody sets that clock. */
+  /** When the gateway answered last, or when this began. Monotonic clock (`performance.now()`). */
   answeredAt = performance.now();
   readonly #options: HeartbeatsOptions<Beat>;
   #isDirty = true;
@@ -47,13 +48,13 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
     this.#loop ??= this.#run();
   }
 
-  /** Something changed that the gateway shall know, soon. */
+  /** Reports a change soon: `quietMs` later, together with other changes. */
   touch(): void {
     this.#isDirty = true;
     if (!this.#isQuiet) this.#stir();
   }
 
-  /** Something changed that the gateway shall know now. */
+  /** Reports a change at once. */
   hurry(): void {
     this.#isDirty = true;
     this.#isUrgent = true;
@@ -65,7 +66,7 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
     if (this.#failures === 0) this.#wake();
   }
 
-  /** Sends a last beat, once, and beats no more. */
+  /** Sends one last heartbeat, and no more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopping.abort();
@@ -84,34 +85,34 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
     }
   }
 
-  /** Lets more changes come, so that one beat tells them all. */
+  /** Waits for more changes, so that one heartbeat tells them all. */
   async #beQuiet(): Promise<void> {
     this.#isQuiet = true;
     await this.#sleep(this.#options.quietMs ?? 0);
     this.#isQuiet = false;
   }
 
-  /** Beats once. Returns when to beat again. */
+  /** Sends one heartbeat. Returns how long to wait for the next, in ms. */
   async #beat(): Promise<number> {
     const { log } = this.#options;
     try {
       const timeout = AbortSignal.timeout(ANSWER_MS);
       const { pollMs } = await this.#send(AbortSignal.any([timeout, this.#stopping.signal]));
-      if (this.#failures > 0) log.info({ failures: this.#failures }, "the gateway answers again");
+      if (this.#failures > 0) log.info({ failures: this.#failures }, "gateway_answers_again");
       this.#failures = 0;
       return Math.min(pollMs, LIMITS.hostSilenceMs / 2);
     } catch (error) {
       if (this.#isStopped) return 0;
       const reason = messageOf(error);
-      if (this.#failures === 0) log.warn({ reason }, "a heartbeat was not answered");
+      if (this.#failures === 0) log.warn({ reason }, "heartbeat_unanswered");
       this.#failures += 1;
       return retryMs(this.#failures, Math.random());
     }
   }
 
   async #send(signal: AbortSignal): Promise<HeartbeatReply> {
-    const { gatewayUrl, hostId, hostToken, call, snapshot, onAnswer } = this.#options;
-    const beat = snapshot();
+    const { gatewayUrl, hostId, hostToken, call, nextBeat, onAnswer } = this.#options;
+    const beat = nextBeat();
     const response = await call(new URL(`/internal/hosts/${hostId}/heartbeat`, gatewayUrl), {
       method: "POST",
       headers: { authorization: `Bearer ${hostToken}`, "content-type": "application/json" },
@@ -140,8 +141,7 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
   }
 }
 
-/** Doubles from 100 ms to 2 s, with jitter: a gateway that restarts sees its hosts soon, not all at once. */
+/** From 100 ms to 2 s, with jitter: a gateway that restarts sees its hosts soon, not all at once. */
 export function retryMs(failures: number, random: number): number {
-  const full = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 10));
-  return full * (0.5 + random / 2);
+  return backoffMs(failures, RETRIES) * (0.5 + random / 2);
 }

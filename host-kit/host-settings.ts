@@ -2,6 +2,7 @@ import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
 import * as z from "zod";
 import { readAllowance } from "./egress/allowance.ts";
 import { STOP_MS } from "./lifetime.ts";
+import { LOG_FORMAT } from "./log.ts";
 import { optionalSetting, requiredSetting, setting } from "./settings.ts";
 
 /** A whole number, as text. */
@@ -36,7 +37,7 @@ const COMMON = {
   egressAllow: setting({
     name: "SVC_EGRESS_ALLOW",
     default: "",
-    defaultMeaning: "nothing",
+    defaultMeaning: "no private address",
     meaning:
       "Private addresses that browsers and machines may reach, as `host:port,host:port`. All others are refused.",
     schema: z.string().transform(readAllowance),
@@ -55,6 +56,7 @@ const COMMON = {
     meaning: "The least important log lines that are written: `debug`, `info`, `warn` or `error`.",
     schema: z.string(),
   }),
+  logFormat: LOG_FORMAT,
 };
 
 /** What differs between the two kinds of hosts. */

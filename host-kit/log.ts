@@ -2,11 +2,20 @@ import { isatty } from "node:tty";
 import { type Logger, destination, pino } from "pino";
 import * as z from "zod";
 import { readable } from "./log-line.ts";
+import { optionalSetting } from "./settings.ts";
 
 export type Log = Logger;
 
 /** Where lines of logs go. stdout belongs to what `npm start` tells: the banner and `ready`. */
 const STDERR = 2;
+
+/** How every program of this project writes its log. */
+export const LOG_FORMAT = optionalSetting({
+  name: "SVC_LOG",
+  defaultMeaning: "lines for a person at a terminal, JSON elsewhere",
+  meaning: "`json`: log lines are JSON at a terminal, too.",
+  schema: z.string(),
+});
 
 const Line = z.looseObject({
   time: z.string().default(""),
@@ -39,14 +48,14 @@ export function writeLine(json: string): void {
   stderr.write(isForPerson ? `${forPerson(json)}\n` : `${json.trimEnd()}\n`);
 }
 
-const isForPerson = process.env["SVC_LOG"] !== "json" && isatty(STDERR);
+const isForPerson = LOG_FORMAT.read(process.env["SVC_LOG"]) !== "json" && isatty(STDERR);
 const isColoured = !process.env["NO_COLOR"];
 
 function forPerson(json: string): string {
   return readable(Line.parse(JSON.parse(json)), isColoured);
 }
 
-/** What a caught value says, for a log line. */
+/** The text of a caught value, for a log line. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

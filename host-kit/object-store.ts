@@ -13,7 +13,7 @@ const PARTS_AT_ONCE = 2;
 const TOO_MANY = 429;
 const CHANGED = 412;
 
-/** The store refused, or was not there. `isPassing`: the same again may work. */
+/** The store refused, or gave no answer. `isPassing`: the same call may work later. */
 export class ObjectStoreError extends Error {
   override readonly name = "ObjectStoreError";
   readonly status: number | null;
@@ -23,7 +23,7 @@ export class ObjectStoreError extends Error {
     this.status = status;
   }
 
-  /** What lies there is not what the upload was to replace. */
+  /** The object has changed: it is not the one that the upload was to replace. */
   get isChanged(): boolean {
     return this.status === CHANGED;
   }
@@ -36,11 +36,11 @@ export class ObjectStoreError extends Error {
 export interface ObjectStoreOptions {
   gatewayUrl: string;
   hostToken: string;
-  /** Ends whatever is under way. */
+  /** Ends every transfer that is under way. */
   signal?: AbortSignal;
 }
 
-/** Files of a host in the object store of its gateway, by signed URLs. Nothing is tried twice here. */
+/** Files of a host in the object store of its gateway, by signed URLs. Nothing is tried twice. */
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
 
@@ -49,8 +49,8 @@ export class ObjectStore {
   }
 
   /**
-   * Stores a file; seen by readers only when all of it is there. The file must not change meanwhile. With `ifEtag` only in
-   * place of the object with that etag, or of none: of files that one PUT takes.
+   * Stores a file; readers see the object only when all of it is there. The file must not change meanwhile. With `ifEtag` the
+   * upload replaces only the object with that etag (null: no object); for files that fit into one PUT.
    */
   async upload(object: ObjectName, path: string, ifEtag?: string | null): Promise<void> {
     const { size } = await stat(path);
@@ -74,7 +74,20 @@ export class ObjectStore {
     return (await this.fetch(object, path)) !== null;
   }
 
-  /** The same, with the etag of these bytes or of older ones; null when there is no such object. */
+  /** Reads an object of at most `mostBytes` into memory. Null when there is no such object. */
+  async read(object: ObjectName, mostBytes: number): Promise<Buffer | null> {
+    const found = await this.#ask({ object }).catch(nullWhenMissing);
+    if (!found) return null;
+    const { get, sizeBytes = 0 } = found;
+    if (get === undefined || sizeBytes > mostBytes) throw new ObjectStoreError("download", null);
+    const headers = { range: `bytes=0-${sizeBytes - 1}` };
+    const response = await this.#call("download", get, { headers });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    if (bytes.length !== sizeBytes) throw new ObjectStoreError("download was cut", null);
+    return bytes;
+  }
+
+  /** Writes an object to a file as `download` does. Returns the etag of these bytes or of older ones; null: no such object. */
   async fetch(object: ObjectName, path: string): Promise<{ etag: string } | null> {
     const found = await this.#ask({ object }).catch(nullWhenMissing);
     if (!found) return null;
@@ -184,7 +197,7 @@ async function inTurns<T, Result>(
     }
   };
   const workers = Array.from({ length: PARTS_AT_ONCE }, worker);
-  // All have ended before the caller closes what they write to.
+  // All workers have ended before the caller closes the file they write to.
   const [failed] = (await Promise.allSettled(workers)).filter(
     ({ status }) => status === "rejected",
   );

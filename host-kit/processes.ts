@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** A process as the kernel tells of it: a pid alone may be another process by now. */
+/** What tells a process from a later process with the same pid. */
 export interface ProcessFacts {
   /** In the kernel's ticks since the start of the computer. */
   startedAt: string;
@@ -12,7 +12,7 @@ export interface ProcessFacts {
 export async function factsOf(pid: number): Promise<ProcessFacts | null> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (text === null) return null;
-  // The name before it may have spaces and parentheses.
+  // The program's name before these fields may have spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { startedAt: fields[19] ?? "", isZombie: fields[0] === "Z" };
 }

@@ -34,7 +34,7 @@ export async function thisProcess(state: string): Promise<RunOwner> {
   return { pid: process.pid, startedAt, pidNamespace, state, cgroups: [] };
 }
 
-/** Writes into a folder whose it is. Other users may pass through; only files of their own open to them. */
+/** Notes the owner in a folder. Other users may pass through the folder, and open only their own files in it. */
 export async function claimFolder(folder: string, owner: RunOwner): Promise<void> {
   await writeFile(join(folder, NOTE), JSON.stringify(owner), { mode: 0o600 });
   await chmod(folder, 0o711);

@@ -1,13 +1,13 @@
 import * as z from "zod";
 
-/** What docs/CONFIGURATION.md prints of an environment variable. */
+/** The row of an environment variable in docs/CONFIGURATION.md. */
 export interface SettingText {
   name: string;
   /** One sentence: what the variable sets. */
   meaning: string;
-  /** Of the value; null where it has none. */
+  /** Unit of the value; null where it has none. */
   unit: string | null;
-  /** What holds when the variable is unset or empty; null where it must be set. */
+  /** The value of an unset or empty variable, in words; null where the variable must be set. */
   default: string | null;
 }
 
@@ -22,7 +22,7 @@ interface Words {
   unit?: string;
 }
 
-/** A variable with a default, written as one would write it into the environment. `defaultMeaning`: where it is computed. */
+/** A variable with a default, written as in the environment. `defaultMeaning` replaces a computed default in the docs. */
 export function setting<Value>(
   words: Words & { schema: z.ZodType<Value>; default: string; defaultMeaning?: string },
 ): Setting<Value> {
@@ -72,7 +72,7 @@ export function readSettings<Settings extends Record<string, Setting<unknown>>>(
   });
   if (faults.length > 0)
     throw new Error(`Set these variables as docs/CONFIGURATION.md says:\n${faults.join("\n")}`);
-  // Every key has what its setting has read.
+  // Each key has the value that its setting has read.
   return Object.fromEntries(values) as Values<Settings>;
 }
 

@@ -1,12 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { apiDocument } from "./docs/api.ts";
+import { configurationDocument } from "./docs/configuration.ts";
 import { llmsText } from "./docs/llms.ts";
 import { openapi } from "./docs/openapi.ts";
 import { versionsDocument } from "./docs/versions.ts";
 
-/** Every file that is made from the contract. `--check` says which is stale and changes nothing. */
+/** Every file that is made from the contract and from the schemas of the settings. `--check` says which is stale and changes nothing. */
 const FILES: Record<string, () => string> = {
   "docs/API.md": apiDocument,
+  "docs/CONFIGURATION.md": configurationDocument,
   "docs/VERSIONS.md": versionsDocument,
   "public/llms.txt": llmsText,
   "public/openapi.json": () => `${JSON.stringify(openapi(), null, 2)}\n`,

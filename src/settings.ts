@@ -24,7 +24,7 @@ export const WORKER_SETTINGS = [
     name: "SVC_ACQUIRE_TIMEOUT_MS",
     default: String(LIMITS.acquireTimeoutMs),
     unit: "ms",
-    meaning: "How long `POST /sessions` waits for a slot.",
+    meaning: "How long a create waits for a browser or a machine.",
   },
   {
     name: "SVC_REPLAY_ENCODING",

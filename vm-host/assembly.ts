@@ -1,36 +1,288 @@
-import type { Log } from "@svc/host-kit/log.ts";
-import { Builds } from "./builds/builds.ts";
-import { SharedPool } from "./shared/machines.ts";
-import { SharedRests } from "./shared/states.ts";
-import type { Capacity } from "./machines/capacity.ts";
-import { VmStates } from "./states/states.ts";
-import type { Store } from "./snapshots/store.ts";
+import { EventEmitter } from "node:events";
+import { join } from "node:path";
+import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
+import { VM_SIZES } from "@svc/contract/vm/machine.ts";
+import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { ObjectStore } from "@svc/host-kit/object-store.ts";
+import { Bases } from "./builds/base.ts";
+import { Builds, templatesIn } from "./builds/builds.ts";
+import { StepCache } from "./builds/step-cache.ts";
+import { type Computer, openComputer } from "./computer.ts";
+import type { VmHostConfig } from "./config.ts";
+import { LayersInUse } from "./disk/layers-in-use.ts";
+import { openGoldenFolder } from "./golden/folders.ts";
+import { GoldenMachines } from "./golden/golden-machines.ts";
+import { Holds } from "./golden/holds.ts";
+import { FreeDisk } from "./disk/free-disk.ts";
+import { type HeartbeatParts, heartbeatOf, saysEnough } from "./heartbeat.ts";
+import { Images } from "./images/images.ts";
+import { type Bootable, ImageKeeper } from "./images/keeper.ts";
+import { BASE } from "./images/recipe.ts";
+import { CacheSweep } from "./images/sweep.ts";
+import { Lanes } from "./lanes.ts";
+import { type Machinery, Readiness, TRYING } from "./machinery.ts";
+import { Capacity } from "./machines/capacity.ts";
+import { Maker, settle } from "./machines/maker.ts";
+import { Placer } from "./machines/placer.ts";
+import type { Vm } from "./machines/vm.ts";
 import { Vms } from "./machines/vms.ts";
-import type { Volumes } from "./volumes/volumes.ts";
+import { WarmMachines } from "./machines/warm-machines.ts";
+import { QEMU } from "./qemu/command.ts";
+import type { QemuDriver } from "./qemu/driver.ts";
+import { openQemu } from "./qemu/open.ts";
+import { DurableSnapshots } from "./records/durable-snapshots.ts";
+import { Fetcher } from "./records/fetcher.ts";
+import { RecordKeeper } from "./records/keeper.ts";
+import { LayerMerger } from "./records/merge-layers.ts";
+import { RecordFinder } from "./records/record-finder.ts";
+import { Shipper } from "./records/shipper.ts";
+import { RecordStore } from "./records/store.ts";
+import { createFront, listen } from "./server/front.ts";
+import { VmService } from "./service.ts";
+import { Homes } from "./shared/homes.ts";
+import { SharedMachines } from "./shared/machines.ts";
+import { ShareRecords } from "./shared/share-records.ts";
+import { ShareStates } from "./shared/states.ts";
+import { PausedMachines } from "./states/paused-machines.ts";
+import { RecordStarter } from "./states/record-starter.ts";
+import { VmStates } from "./states/states.ts";
+import { LiveVolumes } from "./volumes/live-volumes.ts";
+import { LocalVolumes } from "./volumes/local-volumes.ts";
+import { Volumes } from "./volumes/volumes.ts";
 
-/** Machines, and all that is done to them. */
-export interface Acts {
-  vms: Vms;
-  states: VmStates;
-  shared: SharedPool;
-  builds: Builds;
-}
+const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;
 
-export interface ActsParts {
-  capacity: Capacity;
-  store: Store;
-  volumes: Volumes;
-  hasEgress: boolean;
+/** What objects tell each other: an object that is built later listens to those that are there from the start. */
+type Events = EventEmitter<{
+  /** The gateway should hear how the host is now. */
+  changed: [];
+  /** There is something to store in the object store, or to remove there. */
+  shippable: [];
+  /** There is one more golden machine. */
+  golden: [];
+}>;
+
+/** What a host has from its start: it knows its machines, paused ones too, and can end them. */
+interface Base extends Computer {
+  config: VmHostConfig;
   log: Log;
-  onChange: () => void;
+  events: Events;
+  capacity: Capacity;
+  layersInUse: LayersInUse;
+  store: RecordStore;
+  /** Of changes to a machine. */
+  lanes: Lanes;
+  homes: Homes;
+  shareRecords: ShareRecords;
+  localVolumes: LocalVolumes;
+  volumes: Volumes;
+  vms: Vms;
 }
 
-export function openActs(parts: ActsParts): Acts {
-  const { store, onChange } = parts;
-  const vms = new Vms(parts);
-  const pool = new SharedPool({ ...parts, vms });
-  const shared = new SharedRests({ ...parts, vms, pool });
-  const states = new VmStates({ ...parts, vms, shared });
-  vms.know(states);
-  return { vms, states, shared: pool, builds: new Builds(store, onChange) };
+/**
+ * Builds a VM host that answers and beats. It makes machines as soon as an image is there and a first machine was tried; until
+ * then `Readiness` says why not.
+ */
+export async function openHost(config: VmHostConfig, log: Log): Promise<VmService> {
+  const base = await openBase(config, log);
+  const { run, abilities, events, store, vms, localVolumes, egress } = base;
+  const readiness = new Readiness(abilities.qemu === null ? NO_QEMU : null);
+  const sweep = new CacheSweep(config.cacheDir, log);
+  const image = new ImageKeeper({
+    ...config,
+    recipe: BASE,
+    log,
+    onReady: (bootable) => void makeReady({ ...base, readiness, sweep, images }, bootable),
+    onChange: () => void events.emit("changed"),
+  });
+  const images = new Images({ [BASE.name]: image });
+  const running = (): Vm[] => vms.all;
+  const syncMs = config.volumeSyncMs;
+  const liveVolumes = new LiveVolumes({ local: localVolumes, running, syncMs, log });
+  const { hostToken } = config;
+  const front = createFront({ vms, store, images, readiness, hostToken, log });
+  const url = await listen(front, config.listen, config.publicUrl);
+  const disk = await FreeDisk.open(run.disks);
+  const told = Promise.withResolvers<void>();
+  const onTold = told.resolve;
+  const heartbeats = heartbeatsOf(base, { images, readiness, url, disk, onTold });
+  events.on("changed", () => heartbeats.touch());
+  heartbeats.start();
+  if (abilities.qemu !== null) await image.start();
+  heartbeats.hurry();
+  const shown = { config, url, abilities, readiness, vms, image, run, disk, told: told.promise };
+  return new VmService({ ...shown, sweep, localVolumes, liveVolumes, heartbeats, front, egress });
+}
+
+interface HeartbeatSources extends Pick<HeartbeatParts, "images" | "readiness" | "url"> {
+  disk: FreeDisk;
+  /** The gateway knows what is served here. */
+  onTold: () => void;
+}
+
+function heartbeatsOf(
+  { config, abilities, vms, capacity, store, log }: Base,
+  { disk, onTold, ...own }: HeartbeatSources,
+): Heartbeats<VmHeartbeat> {
+  const { gatewayUrl, hostToken, hostId } = config;
+  const durable = new DurableSnapshots(store);
+  const known = { ...own, config, abilities, vms, capacity };
+  return new Heartbeats({
+    gatewayUrl,
+    hostId,
+    hostToken,
+    log,
+    call: fetch,
+    nextBeat: () => {
+      const [templates, durableSnapshots] = [templatesIn(store), durable.next];
+      return heartbeatOf({ ...known, freeDiskGb: disk.freeGb, templates, durableSnapshots });
+    },
+    onAnswer: (reply, beat) => {
+      if (saysEnough(beat, config.warm)) onTold();
+      vms.forget(beat.vms);
+      durable.heard(beat.durableSnapshots ?? []);
+      for (const id of reply.end) void vms.end(id);
+    },
+  });
+}
+
+async function openBase(config: VmHostConfig, log: Log): Promise<Base> {
+  const computer = await openComputer(config);
+  const events: Events = new EventEmitter();
+  const onChange = (): void => void events.emit("changed");
+  const onShippable = (): void => void events.emit("shippable");
+  const layersInUse = new LayersInUse();
+  const store = await RecordStore.open({ ...config, layersInUse, onChange: onShippable, log });
+  const isPaused = (id: string): boolean => store.pausedRecordOf(id) !== undefined;
+  const local = { ...config, isPaused, onStored: onShippable, log };
+  const localVolumes = await LocalVolumes.open(local);
+  const volumes = new Volumes(localVolumes, log);
+  const lanes = new Lanes();
+  const homes = new Homes();
+  const shareRecords = new ShareRecords(store, homes);
+  const records = new PausedMachines({ store, shares: shareRecords, volumes, lanes, onChange });
+  const vms = new Vms({ records, volumes, log, onChange });
+  const capacity = new Capacity(config.capacity);
+  const machines = { capacity, lanes, homes, vms };
+  const saved = { layersInUse, store, shareRecords, localVolumes, volumes };
+  return { ...computer, config, log, events, ...machines, ...saved };
+}
+
+/** What is opened once an image is there needs these besides. */
+interface Opening extends Base {
+  images: Images;
+  readiness: Readiness;
+  sweep: CacheSweep;
+}
+
+/** Opens what makes machines, once an image is there. */
+async function makeReady(opening: Opening, bootable: Bootable): Promise<void> {
+  const { config, events, readiness, sweep, log } = opening;
+  readiness.notReady(TRYING);
+  try {
+    const machinery = await openMachinery(opening, bootable);
+    readiness.ready(machinery);
+    void sweep.start(bootable);
+    log.info({ accelerator: machinery.driver.accelerator }, "machines_ready");
+    if (config.warm > 0) machinery.warm.start();
+  } catch (error) {
+    const reason = messageOf(error).slice(0, 500);
+    readiness.notReady(reason);
+    log.error({ reason }, "machines_impossible");
+  }
+  events.emit("changed");
+}
+
+async function openMachinery(opening: Opening, bootable: Bootable): Promise<Machinery> {
+  const makers = await openMakers(opening, bootable);
+  const saving = openSaving(opening, makers);
+  const { driver, warm, placer } = makers;
+  const { shipper, closing } = saving;
+  const shared = openShared(opening, makers, saving);
+  const { machines, states } = shared;
+  const builds = openBuilds(opening, makers, saving);
+  return { driver, warm, placer, shared: machines, states, builds, shipper, closing };
+}
+
+/** What makes machines that nobody owns yet, and gives them to sandboxes. */
+async function openMakers(base: Base, bootable: Bootable) {
+  const { config, log, events, capacity, vms, volumes, abilities } = base;
+  const { hasEgress } = abilities;
+  // The cache's word for golden machines; other hosts of this computer use the same folder.
+  const folder = await openGoldenFolder(join(config.cacheDir, "templates"));
+  const driver = await openDriver(base, bootable, new Holds(folder));
+  const budgetBytes = config.goldenBytes;
+  const goldenMachines = new GoldenMachines({ driver, folder, budgetBytes, log, settle });
+  const maker = new Maker(driver, goldenMachines, log, () => void events.emit("golden"));
+  const spec = { ...bootable, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
+  const onChange = (): void => void events.emit("changed");
+  const warm = new WarmMachines({ maker, spec, wanted: config.warm, onChange });
+  events.on("golden", () => warm.fill());
+  const placer = new Placer({ vms, maker, warm, capacity, volumes, hasEgress, log });
+  return { driver, goldenMachines, maker, warm, placer };
+}
+type Makers = Awaited<ReturnType<typeof openMakers>>;
+
+function openDriver(base: Base, { image }: Bootable, holds: Holds): Promise<QemuDriver> {
+  const { config, run, confinement, cgroups, abilities, store, layersInUse } = base;
+  const { cacheDir, saveMode } = config;
+  return openQemu({
+    version: abilities.qemu ?? "",
+    image,
+    cacheDir,
+    runFolder: run.folder,
+    confinement,
+    cgroups,
+    diskDir: store.layers,
+    layersInUse,
+    ...(saveMode && { saveMode }),
+    onLayers: (below) => store.releaseLayers(below),
+    onGolden: ({ key }, name, machineFolder) => holds.hold(key, name, machineFolder),
+  });
+}
+
+/** What makes, finds, fetches and ships records. */
+function openSaving(base: Base, { driver, goldenMachines }: Makers) {
+  const { config, log, events, store, lanes, capacity, volumes } = base;
+  const { gatewayUrl, hostToken, cacheDir, shipDelayMs: delayMs } = config;
+  const closing = new AbortController();
+  const objects = new ObjectStore({ gatewayUrl, hostToken, signal: closing.signal });
+  const keeper = new RecordKeeper({ driver, goldenMachines, store, cacheDir, log });
+  const fetcher = new Fetcher({ store, keeper, driver, goldenMachines, objects, capacity });
+  const finder = new RecordFinder({ store, fetcher, log });
+  const merger = new LayerMerger({ driver, store, keeper, log });
+  const onDurable = (): void => void events.emit("changed");
+  const shipping = { store, keeper, merger, lanes, objects, volumes, delayMs, log };
+  const shipper = new Shipper({ ...shipping, onDurable });
+  events.on("shippable", () => shipper.wake());
+  // What an earlier run of the host left undone.
+  shipper.wake();
+  return { closing, keeper, finder, shipper };
+}
+type Saving = ReturnType<typeof openSaving>;
+
+/** Homes and shares, and the changes of state of all machines. */
+function openShared(base: Base, { placer }: Makers, { keeper, finder }: Saving) {
+  const { log, events, store, lanes, homes, shareRecords, capacity, vms, volumes } = base;
+  const { hasEgress } = base.abilities;
+  const machines = new SharedMachines({ homes, vms, placer, capacity, hasEgress, log });
+  const known = { keeper, vms, store, hasEgress, log };
+  const shares = new ShareStates({ ...known, homes, machines, records: shareRecords });
+  const starter = new RecordStarter({ ...known, capacity, volumes });
+  const onChange = (): void => void events.emit("changed");
+  const finding = { finder, starter, shares };
+  const states = new VmStates({ ...known, ...finding, placer, volumes, lanes, onChange });
+  return { machines, states };
+}
+
+function openBuilds(opening: Opening, makers: Makers, { keeper, finder }: Saving): Builds {
+  const { config, log, events, store, images, capacity, abilities } = opening;
+  const { driver, maker, goldenMachines } = makers;
+  const { hasEgress } = abilities;
+  const begin = { images, driver, maker, goldenMachines, keeper, finder, hasEgress };
+  const bases = new Bases(begin);
+  const steps = new StepCache(store, keeper, config.stepCacheBytes);
+  const onChange = (): void => void events.emit("changed");
+  return new Builds(store, { bases, steps, keeper, capacity, log }, onChange);
 }

@@ -82,6 +82,14 @@ export const VM_HOST_SETTINGS = {
     meaning: "How often a mounted volume is stored. At least 100.",
     schema: count.min(100),
   }),
+  shipDelayMs: setting({
+    name: "SVC_SHIP_DELAY_MS",
+    default: "2000",
+    unit: "ms",
+    meaning:
+      "How old a machine's record is when it is sent to the object store: a machine that is resumed at once is not worth it.",
+    schema: count,
+  }),
 };
 
 /** Where images and golden machines are kept: SVC_CACHE_DIR, else the cache folder of the user. */
@@ -102,9 +110,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   return {
     ...settings,
     cacheDir: cacheDirOf(environment),
-    room: { cpu: availableParallelism() * CPU_SHARE, memMb: memoryMb, slots: maxVms },
-    templateBytes: templateDiskMb * MIB,
-    layerBytes: layerDiskMb * MIB,
+    capacity: { cpu: availableParallelism() * CPU_SHARE, memMb: memoryMb, slots: maxVms },
+    goldenBytes: templateDiskMb * MIB,
+    stepCacheBytes: layerDiskMb * MIB,
   };
 }
 

@@ -1,7 +1,35 @@
 import type { Duplex } from "node:stream";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { MountedVolume } from "./disk/mounted-volume.ts";
+import type { Initrd } from "./images/initrd.ts";
 import type { Image } from "./images/store.ts";
-import type { Layer } from "./images/layer.ts";
-import type { MountedVolume } from "./volumes/mounted.ts";
+import type { LifeStart } from "./life.ts";
+
+/** Files of a saved or golden machine, by what is in them. */
+export const FILES = {
+  /** A golden machine's disk. */
+  disk: "disk.qcow2",
+  /** The state of all devices. */
+  state: "state",
+  /** The pages that differ from the golden machine. */
+  pages: "pages",
+  /** Memory and devices in one, of a machine without a golden one. */
+  stream: "stream",
+  /** A golden machine's memory. */
+  memory: "mem",
+} as const;
+
+/** Empty slots in which volumes are plugged later; a golden machine must have them already. */
+export const VOLUME_SLOTS = LIMITS.volumesMounted;
+
+/** Why a record cannot go on here, now or ever: found before anything is tried. */
+export class NotRestorable extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = "SnapshotNotRestorable";
+  }
+}
 
 /** How machines run here, found by booting a real kernel. */
 export interface Accelerator {
@@ -15,31 +43,23 @@ export interface Accelerator {
 /** What a machine is to be. */
 export interface MachineSpec {
   image: Image;
-  layer: Layer;
+  initrd: Initrd;
   cpu: number;
   /** One of the memory classes. */
   memMb: number;
 }
 
-/** How the next life of a guest begins (contract/control-channel/link.ts). */
-export interface LifeStart {
-  /** The sync word that its agent waits for. */
-  word: Uint8Array;
-  /** How many lives it has had. */
-  generation: number;
-}
-
 /** A machine that was booted once and frozen: clones start from it. */
-export interface Template {
+export interface GoldenMachine {
   key: string;
-  /** Tells it from another one that was made for the same key. */
+  /** Tells this golden machine from another one that was made for the same key. */
   digest: string;
   folder: string;
   spec: MachineSpec;
   life: LifeStart;
-  /** Somebody's memory is in it: it was made of a machine that had an owner. */
+  /** The memory of an org is in it: it was made of a machine that had an owner. */
   isOwn: boolean;
-  /** What records call it that differ from it, where it was fetched from another host. */
+  /** Its name in records, where it was fetched from another host. */
   origin?: { key: string; digest: string };
 }
 
@@ -52,28 +72,28 @@ export interface Usage {
   residentBytes: number;
 }
 
-/** How memory is saved: what differs from a template, or all of it as one stream. */
+/** How memory is saved: what differs from a golden machine, or all of it as one stream. */
 export type SaveMode = "delta" | "stream";
 
 /** What of a machine was written into a folder. */
 export interface Saved {
   mode: SaveMode;
-  /** Pages of 4 KiB that differ from the template; 0 of a stream. */
+  /** Pages of 4 KiB that differ from the golden machine; 0 of a stream. */
   pages: number;
 }
 
-/** Where a machine stopped, to go on from: any number of times, for nothing of it is written again. */
-export interface Rest {
+/** A machine that stopped, with all that another one needs to go on from there, any number of times. */
+export interface SavedMachine {
   spec: MachineSpec;
   mode: SaveMode;
-  /** Holds devices and pages, or the stream. */
+  /** Holds devices and pages, or the stream. Never written again. */
   folder: string;
-  /** What the pages differ from. Null of a stream. */
-  template: Template | null;
-  /** The layers of its disk over its template or image, the newest first. At least one. */
+  /** The golden machine that the pages differ from. Null of a stream. */
+  golden: GoldenMachine | null;
+  /** The layers of its disk over its golden machine or image, the newest first. At least one. */
   layers: string[];
   diskGb: number;
-  /** What is plugged in; one without a file is a throw-away that holds nothing. */
+  /** The volumes that are plugged in; one without a file is a throw-away that holds nothing. */
   volumes: MountedVolume[];
 }
 
@@ -87,9 +107,9 @@ export interface Extent {
 export interface Machine {
   readonly name: string;
   readonly spec: MachineSpec;
-  /** What its memory lies over; null when all of it is its own. */
-  readonly template: Template | null;
-  /** The layers of its disk over its template or image, the newest first: that one it writes. */
+  /** The golden machine that its memory lies over; null when all of its memory is its own. */
+  readonly golden: GoldenMachine | null;
+  /** The layers of its disk over its golden machine or image, the newest first. It writes the newest. */
   readonly layers: string[];
   readonly diskGb: number;
   /** What is plugged in besides its disk. */
@@ -119,7 +139,7 @@ export interface Machine {
   usage(): Promise<Usage | null>;
   /** The last that its kernel and its first program printed. */
   console(): Promise<string>;
-  /** Whether the layer that it writes stays when it ends, however it ends. */
+  /** Whether the layer that the machine writes stays when the machine ends, however it ends. */
   keepDisk(isKept: boolean): void;
   /** Ends it in order and leaves its disk. */
   quit(): Promise<void>;
@@ -132,19 +152,20 @@ export type Capability = "snapshots" | "volumes.mount" | "desktop" | "isolation.
 
 /** Makes machines. QEMU is the one there is. */
 export interface VmDriver {
-  readonly name: string;
   readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
+  /** The platform that records of its machines need. */
+  readonly platform: HostPlatform;
   /**
    * A machine from its first instruction. Returns when it runs, long before its agent answers. `memoryFile` makes its memory a
-   * file, which is what a template is later made of.
+   * file, which is what a golden machine is later made of.
    */
   boot(spec: MachineSpec, memoryFile?: string): Promise<Machine>;
-  /** Freezes a booted machine, which ends, into a template. */
+  /** Freezes a booted machine, which ends, into a golden machine. */
   freeze(machine: Machine, folder: string): Promise<void>;
-  /** A machine that goes on where the template stopped; stopped still. */
-  clone(template: Template): Promise<Machine>;
+  /** A machine that goes on where the golden machine stopped; stopped still. */
+  clone(golden: GoldenMachine): Promise<Machine>;
   /** Writes memory and devices of a machine, stopped until then or not, into a folder. It is stopped after. */
   save(machine: Machine, folder: string): Promise<Saved>;
   /** An empty layer over a machine's disk. */
@@ -153,20 +174,18 @@ export interface VmDriver {
   useLayer(machine: Machine, layer: string): Promise<void>;
   /** Writes all into the layer of a machine that runs: the others are no longer its own. */
   unlayer(machine: Machine): Promise<void>;
-  /** Writes a layer of a rest into the one below it, which nobody else needs. */
+  /** Writes a layer of a saved machine into the layer below it, which nobody else needs. */
   merge(layer: string): Promise<void>;
-  /** Layers of machines that have not ended. */
-  layersInUse(): string[];
-  /** One layer that says what all layers of a rest say. */
-  flatten(rest: Rest): Promise<string>;
-  /** Makes of a rest what a template's folder holds. */
-  spread(rest: Rest, folder: string): Promise<void>;
-  /** Puts layers that came from another host over what lies below them here. */
-  settle(rest: Pick<Rest, "spec" | "template" | "layers">): Promise<void>;
-  /** The same of a template's folder, which machines may use then. */
-  settleTemplate(folder: string, spec: MachineSpec): Promise<void>;
+  /** One layer that holds what all layers of a saved machine hold. */
+  flatten(saved: SavedMachine): Promise<string>;
+  /** Writes the files of a golden machine, made of a saved one, into a folder. */
+  spread(saved: SavedMachine, folder: string): Promise<void>;
+  /** Puts layers that came from another host over the golden machine or image of this host. */
+  settle(saved: Pick<SavedMachine, "spec" | "golden" | "layers">): Promise<void>;
+  /** The same for a golden machine's folder; machines may use it from then on. */
+  settleGolden(folder: string, spec: MachineSpec): Promise<void>;
   /** A machine that goes on where another one was saved; stopped still. */
-  restore(rest: Rest): Promise<Machine>;
+  restore(saved: SavedMachine): Promise<Machine>;
   /** Ends every machine, also those that are on their way, and makes no more. */
   close(): Promise<void>;
 }

@@ -1,61 +1,49 @@
-import { statfs } from "node:fs/promises";
-import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
+import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
 import type { VmDriver } from "./driver.ts";
 import type { Images } from "./images/images.ts";
+import { type Readiness, TRYING } from "./machinery.ts";
 import type { Capacity } from "./machines/capacity.ts";
 import type { Vms } from "./machines/vms.ts";
 
-const GIB = 1024 ** 3;
-
-/** What this machine allows. */
-export interface Ground {
-  isConfined: boolean;
-  /** Memory and tasks of each machine are capped. */
-  isCapped: boolean;
-  hasEgress: boolean;
-  qemu: string | null;
-}
-
-export interface Parts {
+export interface HeartbeatParts {
   config: VmHostConfig;
-  ground: Ground;
+  abilities: Abilities;
   vms: Vms;
   capacity: Capacity;
   images: Images;
-  driver: VmDriver | null;
-  /** Null until machines can be made. */
-  platform: HostPlatform | null;
-  warm: number;
+  readiness: Readiness;
   url: string;
   freeDiskGb: number;
-  /** Templates of customers. */
+  /** Ids of templates that are here. */
   templates: string[];
-  /** Snapshots in the object store of which the gateway has not heard. */
+  /** Ids of snapshots in the object store of which the gateway has not heard. */
   durableSnapshots: string[];
 }
 
-/** What the host says of itself at this moment, with the next seq. */
-export function snapshotOf(parts: Parts): VmHeartbeat {
-  const { config, ground, vms, capacity, images, driver, warm, url, freeDiskGb } = parts;
-  const { durableSnapshots, platform, templates } = parts;
-  const hint = images.hint;
+/** What the host says of itself at this moment, with the next sequence number. */
+export function heartbeatOf(parts: HeartbeatParts): VmHeartbeat {
+  const { config, abilities, vms, capacity, images, readiness, url, freeDiskGb } = parts;
+  const { durableSnapshots, templates } = parts;
+  const { machinery, hint } = readiness;
   return {
     type: "vm",
     bootId: vms.bootId,
     seq: vms.nextSeq(),
     url,
-    versions: { qemu: ground.qemu ?? "" },
-    ...(driver && { accel: shortened(driver.accelerator) }),
-    ...(platform && { platform }),
-    capabilities: driver ? [...driver.capabilities] : [],
-    isolation: ground.isConfined ? "uid" : "none",
-    egress: ground.hasEgress ? "filtered" : "off",
-    weaknesses: weaknessesOf(ground),
+    versions: { qemu: abilities.qemu ?? "" },
+    ...(machinery && {
+      accel: shortened(machinery.driver.accelerator),
+      platform: machinery.driver.platform,
+    }),
+    capabilities: machinery ? [...machinery.driver.capabilities] : [],
+    isolation: abilities.isConfined ? "uid" : "none",
+    egress: abilities.hasEgress ? "filtered" : "off",
+    weaknesses: weaknessesOf(abilities),
     egressAllow: config.egressAllow.map(allowanceText),
-    warm,
+    warm: machinery?.warm.idle ?? 0,
     free: { ...capacity.free, diskGb: freeDiskGb },
     images: images.reports(),
     ...(hint !== null && { hint }),
@@ -66,8 +54,17 @@ export function snapshotOf(parts: Parts): VmHeartbeat {
   };
 }
 
-/** What is weaker on this machine than it could be. */
-export function weaknessesOf({ isConfined, isCapped, hasEgress }: Ground): string[] {
+/** Whether a beat says all that a start waits for: a warm machine, or why there is none. */
+export function saysEnough({ hint, images, accel, warm }: VmHeartbeat, wanted: number): boolean {
+  if (hint !== undefined && hint !== TRYING) return true;
+  const isReady = images.some(({ state }) => state === "ready");
+  // Of an image that is missing nothing is known until it was looked for.
+  if (!isReady) return images.some((image) => image.state === "building" || image.hint);
+  return accel !== undefined && hint === undefined && warm >= Math.min(1, wanted);
+}
+
+/** What is weaker on this computer than it could be. */
+export function weaknessesOf({ isConfined, isCapped, hasEgress }: Abilities): string[] {
   const found: string[] = [];
   if (!isConfined) found.push("Not root: every machine runs as the host's own user.");
   if (!isCapped) found.push("No cgroups (needs root): a machine's own process is not capped.");
@@ -77,10 +74,4 @@ export function weaknessesOf({ isConfined, isCapped, hasEgress }: Ground): strin
 
 function shortened({ name, reason, bootMs }: VmDriver["accelerator"]) {
   return { name, reason: reason.slice(0, 500), bootMs };
-}
-
-/** Whole GiB free where machines have their disks. */
-export async function freeDisk(folder: string): Promise<number> {
-  const found = await statfs(folder).catch(() => null);
-  return found ? Math.floor((found.bavail * found.bsize) / GIB) : 0;
 }

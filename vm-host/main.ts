@@ -1,10 +1,10 @@
 import { awaitGateway } from "@svc/host-kit/await-gateway.ts";
 import { endWith } from "@svc/host-kit/lifetime.ts";
 import { createLog, messageOf } from "@svc/host-kit/log.ts";
+import { openHost } from "./assembly.ts";
 import { readConfig } from "./config.ts";
-import { VmService } from "./service.ts";
 
-// Images and templates are made by this process and read by the machines' users.
+// Images and golden machines are made by this process and read by the machines' users.
 process.umask(0o022);
 
 const config = readConfig(process.env);
@@ -12,13 +12,13 @@ const log = createLog("vm-host", config.logLevel);
 
 // A promise that was dropped must not end everybody's machines.
 process.on("unhandledRejection", (error) => {
-  log.error({ reason: messageOf(error) }, "a rejection was not handled");
+  log.error({ reason: messageOf(error) }, "rejection_not_handled");
 });
 
 await awaitGateway(config.gatewayUrl);
-const service = await VmService.start(config, log);
+const service = await openHost(config, log);
 endWith(async (why) => {
-  log.info({ why }, "the host stops");
+  log.info({ why }, "host_stopping");
   await service.stop();
 }, config.stopMs);
 // The supervisor may have gone meanwhile: then this process is on its way out.
@@ -26,6 +26,6 @@ const tell = (type: string): void => {
   if (process.connected) process.send?.({ type, url: service.url, table: service.table });
 };
 tell("ready");
-log.info({ url: service.url }, "the host is up");
+log.info({ url: service.url }, "host_up");
 await service.settled();
 tell("serving");

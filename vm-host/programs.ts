@@ -9,7 +9,7 @@ export interface RunOptions {
   onLine?: (line: string) => void;
   signal?: AbortSignal;
   timeoutMs?: number;
-  /** One that prints more is ended. */
+  /** A program that prints more is ended. */
   outputBytes?: number;
 }
 

@@ -54,7 +54,7 @@ export function find(role: Role, below: number, all = processes()): Process | nu
 }
 
 /** Playwright's process of a pool, of which there is one for each minor in use. */
-const PLAYWRIGHT = "playwright/main.ts";
+const PLAYWRIGHT = "playwright-process/main.ts";
 
 /** The outermost process of each slot of a pool: its other children are Playwright's. */
 export function slotsOf(poolPid: number, all = processes()): Process[] {

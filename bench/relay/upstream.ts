@@ -13,7 +13,7 @@ const heartbeats = new Heartbeats({
   log: createLog("bench-upstream", "warn"),
   quietMs: 300,
   call: fetch,
-  snapshot: () => pool.beat(),
+  nextBeat: () => pool.beat(),
   onAnswer: ({ end }) => pool.end(end),
 });
 heartbeats.start();

@@ -1,16 +1,18 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { LayersInUse } from "../../vm-host/disk/layers-in-use.ts";
 import type { Accelerator } from "../../vm-host/driver.ts";
 import { Guest } from "../../vm-host/guest/guest.ts";
 import { newSelf } from "../../vm-host/guest/identity.ts";
-import { makeLayer } from "../../vm-host/images/layer.ts";
+import { makeInitrd } from "../../vm-host/images/initrd.ts";
 import { BASE } from "../../vm-host/images/recipe.ts";
 import { findImage } from "../../vm-host/images/store.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { openRun } from "../../vm-host/janitor.ts";
-import { qemuVersion } from "../../vm-host/machine-room.ts";
 import { Confinement } from "../../vm-host/qemu/confinement.ts";
-import { QEMU, QemuDriver } from "../../vm-host/qemu/driver.ts";
+import { QEMU } from "../../vm-host/qemu/command.ts";
+import { QemuDriver } from "../../vm-host/qemu/driver.ts";
+import { hostPlatform, qemuVersion } from "../../vm-host/qemu/platform.ts";
 import { probeAccelerator } from "../../vm-host/qemu/probe.ts";
 import { atEnd, tempFolder } from "../service/endings.ts";
 import { SIZE } from "./host.ts";
@@ -43,11 +45,13 @@ export class Boots {
     const trial = { qemu: QEMU, version, image, confinement, cacheDir, runDir: run.folder };
     const accelerator = await probeAccelerator(trial);
     const places = { runDir, diskDir: run.disks };
-    const means = { version, accelerator, confinement, cgroups: null };
+    const platform = await hostPlatform(version, accelerator);
+    const layersInUse = new LayersInUse();
+    const means = { version, accelerator, platform, confinement, cgroups: null, layersInUse };
     const driver = new QemuDriver({ ...means, ...places });
     atEnd(() => driver.close());
-    const layer = await makeLayer(cacheDir, image, "dist/guest-agent");
-    return new Boots(driver, { image, layer, cpu: SIZE.cpu, memMb: SIZE.memMb });
+    const initrd = await makeInitrd(cacheDir, image, "dist/guest-agent");
+    return new Boots(driver, { image, initrd, cpu: SIZE.cpu, memMb: SIZE.memMb });
   }
 
   /** From the start of QEMU to the answer of the first command, in ms. */

@@ -3,7 +3,7 @@ import { type JsonObject, isObject } from "./envelope.ts";
 const PARSE_ERROR = { code: -32700, message: "Message must be a valid JSON object" };
 const INVALID = { code: -32600, message: "Message must have integer 'id' and string 'method'" };
 
-/** A call of a client as it sends it. */
+/** A call as a client sends it. */
 export interface ClientCall {
   id: number;
   method: string;
@@ -11,7 +11,7 @@ export interface ClientCall {
   sessionId?: string;
 }
 
-/** A call, or the reply that says why it is none, as Chromium would give it. */
+/** The call in a text, or the error reply that Chromium would give to a text that is no call. */
 export function readCall(text: string): ClientCall | { error: JsonObject; id?: number } {
   let call: unknown;
   try {

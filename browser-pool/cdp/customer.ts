@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
-import type { SocketEnd } from "../sockets.ts";
+import type { SocketEnd } from "../customer-sockets.ts";
 import type { RawData, WebSocket } from "ws";
 import { type ClientCall, readCall } from "./call.ts";
 import type { Envelope, JsonObject } from "./envelope.ts";
@@ -22,7 +22,7 @@ export interface CustomerOptions {
   onEnd: (end: SocketEnd) => void;
 }
 
-/** One raw CDP socket of a customer: its own client of the multiplexer. */
+/** A raw CDP socket of a customer: a client of the multiplexer. */
 export class CdpCustomer implements MuxClient {
   readonly #options: CustomerOptions;
   readonly #backlog: Backlog;
@@ -106,7 +106,7 @@ export class CdpCustomer implements MuxClient {
     this.end(CLOSE_CODES.normal, "The client closed the browser.");
   }
 
-  // ws tells 1006 when the socket went without a close frame.
+  // ws reports 1006 when the socket ended without a close frame.
   #closed(code: number): void {
     this.#backlog.close();
     this.#options.mux.detach(this);

@@ -12,9 +12,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null;
 }
 
-/** A message from the browser: who it is for, and its content, parsed only when somebody asks for it. */
+/** A message from the browser: its addressee, and its content, which is parsed only when somebody asks for it. */
 export class Envelope {
-  /** The id of the call it answers, as the multiplexer numbered it; null for an event. */
+  /** The id of the call that the message answers, as the multiplexer numbered it; null for an event. */
   readonly id: number | null;
   readonly method: string | null;
   readonly sessionId: string | null;

@@ -1,6 +1,6 @@
 import type { ClientCall } from "./call.ts";
 
-/** The session belongs to the service: a client may leave it, not end the browser under the others. */
+/** Calls that end the browser for all clients. A client may leave; the browser belongs to the service. */
 export type Forbidden = "leave" | "refuse";
 
 const METHODS: Record<string, Forbidden> = {
@@ -9,12 +9,12 @@ const METHODS: Record<string, Forbidden> = {
   "Browser.crashGpuProcess": "refuse",
 };
 
-/** What a call of a client means when it must not reach the browser. */
+/** Why a call must not reach the browser; null when it may. */
 export function forbiddenBy(call: ClientCall): Forbidden | null {
   return METHODS[call.method] ?? null;
 }
 
-/** The answer to such a call. `leave` succeeds: to its caller the browser is closed. */
+/** The reply to a forbidden call. `leave` succeeds: for its caller the browser is closed. */
 export function forbiddenReply(call: ClientCall, forbidden: Forbidden) {
   const where = call.sessionId ? { sessionId: call.sessionId } : {};
   if (forbidden === "leave") return { id: call.id, result: {}, ...where };

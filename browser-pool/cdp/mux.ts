@@ -11,8 +11,8 @@ interface OwnCall {
 }
 
 /**
- * Many CDP clients on one browser. Each gets a browser-level session of its own and sees nothing of the
- * others: what a session sends goes to the client that owns it, and a client reaches only its own sessions.
+ * Many CDP clients on one browser. Each client gets a browser-level session of its own and sees nothing of the
+ * others: messages of a session go to the client that owns it, and a client reaches only its own sessions.
  */
 export class CdpMux {
   readonly #pipe: CdpPipe;
@@ -38,7 +38,7 @@ export class CdpMux {
     return this.#clients.size;
   }
 
-  /** How much it remembers, for tests that look for leaks. */
+  /** How much the multiplexer remembers, for tests that look for leaks. */
   get remembered(): { sessions: number; calls: number; clients: number } {
     return { ...this.#tree.size, clients: this.#clients.size };
   }
@@ -52,7 +52,7 @@ export class CdpMux {
     else this.#tree.addRoot(sessionId, client);
   }
 
-  /** Takes a client's session, and all that came from it, away. */
+  /** Ends a client's session and all sessions below it. */
   detach(client: MuxClient): void {
     this.#clients.delete(client);
     const root = this.#tree.rootOf(client);
@@ -74,7 +74,7 @@ export class CdpMux {
     return this.#pipe.write(JSON.stringify({ ...call, id, sessionId: session.id }));
   }
 
-  /** A call of the host itself, outside of any client's session. Rejects when the browser is gone. */
+  /** Makes a call of the host itself, outside of any client's session. Rejects when the browser is gone. */
   call(method: string, params: JsonObject = {}): Promise<JsonObject> {
     if (this.#isClosed) return Promise.reject(new Error("the browser is gone"));
     const id = this.#nextId++;
@@ -85,7 +85,7 @@ export class CdpMux {
   }
 
   #forgetRoot(sessionId: string): void {
-    // Nobody waits: a session that is gone already is as good.
+    // Nobody waits: a session that has ended already is as good.
     this.call("Target.detachFromTarget", { sessionId }).catch(() => {});
   }
 

@@ -1,12 +1,12 @@
 import type { Envelope, JsonObject } from "./envelope.ts";
 
-/** What the multiplexer wants of a client. */
+/** A client of the multiplexer. */
 export interface MuxClient {
-  /** A message of a session of its own; with its own id when it is a reply. */
+  /** Takes a message of one of the client's sessions; a reply carries the id that the client gave. */
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void;
-  /** A reply that the browser has not made. */
+  /** Takes a reply that the multiplexer made itself. */
   answer(message: JsonObject): void;
-  /** The browser is gone. */
+  /** Called when the browser is gone. */
   gone(): void;
 }
 
@@ -26,7 +26,7 @@ export interface Call {
   session: MuxSession;
 }
 
-/** Which client owns which session, and which calls are under way: forgotten with their session. */
+/** The owner of each session, and the calls under way. Calls are forgotten with their session. */
 export class SessionTree {
   readonly #sessions = new Map<string, MuxSession>();
   readonly #roots = new Map<MuxClient, MuxSession>();
@@ -53,7 +53,7 @@ export class SessionTree {
     parent.children.add(this.#add(id, parent.client, parent));
   }
 
-  /** Forgets a session with its children and their calls: the browser answers none of them any more. */
+  /** Forgets a session with its children and their calls: the browser answers them no more. */
   forget(id: string): void {
     const session = this.#sessions.get(id);
     if (!session) return;

@@ -6,9 +6,9 @@ import { RequestError, Server as ProxyServer } from "proxy-chain";
 import type { Allowance } from "./allowance.ts";
 
 /**
- * The only way out of a slot: a forward proxy on unix sockets, for its browser and for Playwright. It resolves names
- * itself and connects to exactly the addresses it checked. Until `open` it refuses everything, so that a
- * warm browser reaches nobody.
+ * The only way out of a slot: a forward proxy on unix sockets, for its browser and for Playwright. The proxy resolves names
+ * itself and connects to exactly the addresses that it checked. Until `open` it refuses everything: a warm browser
+ * reaches nobody.
  */
 export class Forwarder {
   readonly #allowance: Allowance;
@@ -45,7 +45,7 @@ export class Forwarder {
     }
   }
 
-  /** From now on targets on the public internet, and the exact pairs let through, are reached. */
+  /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
   open(): void {
     this.#isOpen = true;
   }

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
-/** Of a browser's binary that is read from a slow disk for the first time. */
+/** Long enough for a browser that is read from a slow disk for the first time. */
 const TRIAL_MS = 30_000;
 
 const CHROMIUM_PLACES = [
@@ -19,17 +19,17 @@ const CHROMIUM_PLACES = [
 export const FIRST_SLOT_UID = 20_000;
 const PLAYWRIGHT_UID = FIRST_SLOT_UID - 1;
 
-/** What this machine can do for browsers. */
+/** How well this host can serve browsers. */
 export interface Fitness {
   programs: Programs;
-  /** `Chromium 156.0…` as the binary says it. */
+  /** `Chromium 156.0…`, as the program prints it. */
   version: string;
   isolation: "uid" | "shared-uid";
-  /** The user that Playwright runs as; null when it cannot be another than this process's. */
+  /** The user that Playwright runs as; null: the user of this process. */
   playwrightUid: number | null;
 }
 
-/** Why this machine cannot serve the kind: the exact fix in one line. */
+/** Why this host cannot serve browsers: the exact fix in one line. */
 export interface Unfit {
   hint: string;
 }
@@ -65,7 +65,7 @@ async function findPrograms(chromium: string | null): Promise<Programs | Unfit> 
   return { chromium: browser, bwrap, socat, setpriv };
 }
 
-/** Tries what root alone may: namespaces that are no user's, and another user in them. */
+/** The user of Playwright processes, where root can make namespaces and run as another user; else null. */
 async function playwrightUidOf({ bwrap, setpriv }: Programs): Promise<number | null> {
   if (!setpriv) return null;
   const view = [...NAMESPACES, "--ro-bind", "/", "/", ...OWN];

@@ -16,7 +16,7 @@ const DISABLED_FEATURES = [
 ];
 const ENABLED_FEATURES = ["CDPScreenshotNewSurface", "SkipListAccountsWithoutGaiaCookies"];
 
-// What Playwright gives its own Chromium, so that its clients find the browser they know.
+// The flags that Playwright gives its own Chromium, so that its clients find the browser they know.
 const AUTOMATION = [
   "--allow-pre-commit-input",
   "--disable-back-forward-cache",

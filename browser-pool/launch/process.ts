@@ -8,7 +8,7 @@ const STDERR_BYTES = 4_096;
 /** What shells and bwrap add to the number of the signal that ended their child. */
 const SIGNALLED = 128;
 
-/** A program in namespaces of its own, a browser or a Playwright, and two pipes: 3 into it, 4 out of it. */
+/** A program in namespaces of its own: a browser or a Playwright. Pipe 3 leads into the program, pipe 4 out of it. */
 export class SandboxedProcess {
   readonly toInside: Writable;
   readonly fromInside: Readable;
@@ -18,7 +18,7 @@ export class SandboxedProcess {
   #status = "";
   #stderr = "";
 
-  /** `hasChannel`: whether it is a Node process that is given sockets. */
+  /** `hasChannel`: whether the program is a Node process that is given sockets. */
   constructor(command: string[], hasChannel = false) {
     const [file = "", ...args] = command;
     // To a browser 3 and 4 are its debugging pipe; 5 is where bwrap tells its state.
@@ -26,7 +26,7 @@ export class SandboxedProcess {
     this.#child = spawn(file, args, {
       stdio: ["ignore", "ignore", ...pipes, ...(hasChannel ? (["ipc"] as const) : [])],
       detached: true,
-      // Nothing of this process's environment: it holds the host token.
+      // No variable of this process: its environment holds the host token.
       env: { PATH: "/usr/bin:/bin" },
     });
     this.exited = new Promise((resolve) => {
@@ -43,19 +43,19 @@ export class SandboxedProcess {
     if (status instanceof Readable) status.on("data", (text) => (this.#status += String(text)));
   }
 
-  /** Hands a socket over by its channel; it is no longer this process's. */
+  /** Hands a socket over to the program; this process has the socket no more. */
   give(message: object, socket: Socket): void {
     stopReading(socket);
-    // Should it end before it has it, so does the socket.
+    // A program that ends before it has the socket ends the socket too.
     this.#child.send(message, socket, () => {});
   }
 
-  /** The last it said on stderr. */
+  /** The last bytes of its stderr. */
   get lastWords(): string {
     return this.#stderr.trim();
   }
 
-  /** The signal that ended it, or what ran inside; null while it runs and when it ended by itself. */
+  /** The signal that ended the program; null while it runs and when it ended by itself. */
   get killedBy(): string | null {
     const { exitCode, signalCode } = this.#child;
     if (signalCode !== null) return signalCode;
@@ -75,8 +75,8 @@ export class SandboxedProcess {
   }
 
   /**
-   * Ends everything in the namespace and resolves when it is gone: bwrap outlives its first process,
-   * and that one's end is complete only when the kernel has reaped all others.
+   * Ends every process of the namespace and resolves when all are gone: bwrap outlives the first process, whose
+   * end is complete only when the kernel has reaped all others.
    */
   async kill(): Promise<void> {
     if (this.#isOver()) return;
@@ -110,7 +110,7 @@ function signal(pid: number): void {
   }
 }
 
-/** Until the other side has taken the socket both have it: this one must not read what is for the other. */
+/** Stops reading from a socket that is being handed over: until the other side has it, both do, and its bytes are for the other. */
 function stopReading(socket: Socket): void {
   const handle: unknown = Reflect.get(socket, "_handle");
   const stop: unknown =

@@ -2,12 +2,12 @@ import { lstat, readlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
 
-/** The programs a slot is made of. */
+/** The programs that slots need. */
 export interface Programs {
   chromium: string;
   bwrap: string;
   socat: string;
-  /** Null when this process is not root: a slot then shares its uid. */
+  /** Null when this process is not root: slots then share its uid. */
   setpriv: string | null;
 }
 
@@ -17,7 +17,7 @@ export const EGRESS_SOCKET = "egress.sock";
 /** Where bwrap tells the pid of the first process of the namespace. */
 const STATUS_FD = 5;
 
-/** Those that root needs no user namespace for. */
+/** Namespaces that root can make without a user namespace. */
 export const NAMESPACES = [
   "--unshare-net",
   "--unshare-pid",
@@ -43,7 +43,7 @@ shift 2; exec "$@"`;
 
 export interface SandboxOptions {
   programs: Programs;
-  /** The writable folders: its own, and that of files which Playwright shares. Their paths are the same inside. */
+  /** The writable folders: the slot's own, and the folder of files that Playwright shares. Their paths are the same inside. */
   folder: string;
   files: string;
   uid: number | null;
@@ -62,14 +62,14 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
   ];
   const bwrap = [programs.bwrap, "--unshare-user", ...NAMESPACES, ...STATUS, ...view];
   const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
-  // Chromium refuses to be root; where no user of its own can be had it is one by name only.
+  // Chromium refuses to be root. Where slots have no user of their own, the user inside is another by name only.
   const alias = uid === null && process.getuid?.() === 0 ? ["--uid", "1000", "--gid", "1000"] : [];
   const inner = [...bwrap, ...alias, "--", "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
   if (uid === null || programs.setpriv === null) return inner;
   return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
 }
 
-/** What makes a command run as this user, for good. */
+/** The words before a command that make it run as this user, for good. */
 export function asUser(setpriv: string, uid: number): string[] {
   const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
   return [setpriv, ...user, "--inh-caps=-all", "--bounding-set=-all"];

@@ -1,6 +1,6 @@
 import { type WebSocket, WebSocketServer } from "ws";
 import { CdpCustomer } from "../cdp/customer.ts";
-import type { UpgradeCall } from "./front.ts";
+import type { UpgradeCall } from "./call.ts";
 
 const MESSAGE_BYTES = 256 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;

@@ -1,57 +1,34 @@
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { Socket } from "node:net";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { isFromGateway } from "@svc/host-kit/bearer.ts";
-import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { Pool } from "../pool.ts";
-import type { Session } from "../session.ts";
-import type { ServedVersions } from "../wire/served.ts";
+import { createHostServer } from "@svc/host-kit/server.ts";
+import type { ServedVersions } from "../playwrights/served-versions.ts";
+import type { Sessions } from "../sessions/sessions.ts";
 import { openCdp } from "./cdp.ts";
 import { drain, endSlot, placeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
-const KEEP_ALIVE_MS = 65_000;
 const ROUTES = { slots: { PUT: placeSlot, DELETE: endSlot }, drain: { POST: drain } };
 const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
-  pool: Pool;
+  sessions: Sessions;
   served: ServedVersions;
   hostToken: string;
   log: Log;
-  /** The gateway called: it is not away. */
+  /** The gateway has called. */
   onCall: () => void;
 }
 
-/** A customer's upgrade, on its way to the browser of its session. */
-export interface UpgradeCall {
-  session: Session;
-  served: ServedVersions;
-  request: IncomingMessage;
-  socket: Socket;
-  head: Buffer;
-}
-
-/** The HTTP and WebSocket front of the pool: what the gateway calls (host protocol). */
+/** The HTTP and WebSocket front of the pool: the calls of its gateway (docs/HOST-PROTOCOL.md). */
 export function createFront(front: Front): Server {
-  const server = createServer((request, response) => {
-    answer(front, request, response).catch((error: unknown) => {
-      front.log.error({ reason: messageOf(error) }, "a request failed");
-      if (!response.headersSent) replyText(response, 500, "Internal error\n");
-    });
+  return createHostServer({
+    answer: (request, response) => answer(front, request, response),
+    upgrade: (request, socket, head) => upgrade(front, request, socket, head),
+    log: front.log,
   });
-  server.on("upgrade", (request, socket, head) => {
-    if (!(socket instanceof Socket)) return;
-    upgrade(front, request, socket, head).catch((error: unknown) => {
-      front.log.warn({ reason: messageOf(error) }, "an upgrade failed");
-      socket.destroy();
-    });
-  });
-  // A placement may wait longer than Node lets a request take.
-  server.requestTimeout = 0;
-  // Longer than the gateway keeps a connection: else it may send on one that closes here at that moment.
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  return server;
 }
 
 async function answer(
@@ -59,16 +36,16 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { room, id } = targetOf(request);
-  const methods = room === "slots" || (room === "drain" && id === "drain") ? ROUTES[room] : null;
+  const { root, id } = targetOf(request);
+  const methods = root === "slots" || (root === "drain" && id === "drain") ? ROUTES[root] : null;
   if (!methods || id === null) return replyText(response, 404, "Not found\n");
   if (!(await isFromGateway(request, front.hostToken, id)))
     return replyText(response, 401, "Unauthorized\n");
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
-  const { pool, served } = front;
-  await route({ pool, served, id, request, response });
+  const { sessions, served } = front;
+  await route({ sessions, served, id, request, response });
 }
 
 async function upgrade(
@@ -77,28 +54,26 @@ async function upgrade(
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
-  // Without a listener an error of a socket that waits here would end the process.
-  socket.on("error", () => socket.destroy());
-  const { room, id } = targetOf(request);
-  if ((room !== "ws" && room !== "cdp") || id === null)
+  const { root, id } = targetOf(request);
+  if ((root !== "ws" && root !== "cdp") || id === null)
     return refuseUpgrade(socket, 404, "Not found\n");
   if (!(await isFromGateway(request, front.hostToken, id)))
     return refuseUpgrade(socket, 401, "Unauthorized\n");
   front.onCall();
-  const session = front.pool.get(id);
+  const session = front.sessions.get(id);
   if (!session) return refuseUpgrade(socket, 404, "No such session\n");
-  await UPGRADES[room]({ session, served: front.served, request, socket, head });
+  await UPGRADES[root]({ session, served: front.served, request, socket, head });
 }
 
 /** `/slots/<id>` as its two parts; `/drain` counts as its own id. */
-function targetOf(request: IncomingMessage): { room: string; id: string | null } {
+function targetOf(request: IncomingMessage): { root: string; id: string | null } {
   const [path = ""] = (request.url ?? "").split("?");
-  const [, room = "", id, ...rest] = path.split("/");
-  if (room === "drain" && id === undefined) return { room, id: room };
-  if (!id || rest.length > 0) return { room, id: null };
+  const [, root = "", id, ...rest] = path.split("/");
+  if (root === "drain" && id === undefined) return { root, id: root };
+  if (!id || rest.length > 0) return { root, id: null };
   try {
-    return { room, id: decodeURIComponent(id) };
+    return { root, id: decodeURIComponent(id) };
   } catch {
-    return { room, id: null };
+    return { root, id: null };
   }
 }

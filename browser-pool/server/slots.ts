@@ -1,22 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { wireMismatch } from "@svc/contract/browser/wire-versions.ts";
 import { PlaceSlot, type SlotRefused } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
-import type { Pool } from "../pool.ts";
-import type { ServedVersions } from "../wire/served.ts";
-
-export interface SlotCall {
-  pool: Pool;
-  served: ServedVersions;
-  id: string;
-  request: IncomingMessage;
-  response: ServerResponse;
-}
+import type { SlotCall } from "./call.ts";
 
 /** PUT /slots/:sessionId */
 export async function placeSlot(call: SlotCall): Promise<void> {
-  const { pool, served, id, request, response } = call;
+  const { sessions, served, id, request, response } = call;
   const ask = PlaceSlot.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const { wireVersion } = ask.data;
@@ -25,13 +16,13 @@ export async function placeSlot(call: SlotCall): Promise<void> {
     return replyText(response, 428, wireMismatch(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
-  const placed = await pool.place(id, ask.data, caller.signal);
+  const placed = await sessions.place(id, ask.data, caller.signal);
   if (placed.outcome === "placed") {
-    // Nobody waits: the upgrade that will come finds it attached, or on its way.
+    // Nobody waits: the upgrade that will come finds the Playwright attached, or being attached.
     if (version)
-      pool
+      sessions
         .get(id)
-        ?.slot.wire.at(version)
+        ?.slot.playwrights.attach(version)
         .catch(() => {});
     return replyJson(response, 201, placed.placed);
   }
@@ -41,14 +32,14 @@ export async function placeSlot(call: SlotCall): Promise<void> {
 }
 
 /** DELETE /slots/:sessionId. Answered before the browser has ended. */
-export async function endSlot({ pool, id, response }: SlotCall): Promise<void> {
-  pool.end(id);
+export async function endSlot({ sessions, id, response }: SlotCall): Promise<void> {
+  sessions.end(id);
   replyText(response, 204);
 }
 
 /** POST /drain */
-export async function drain({ pool, response }: SlotCall): Promise<void> {
-  void pool.drain();
+export async function drain({ sessions, response }: SlotCall): Promise<void> {
+  void sessions.drain();
   replyText(response, 202);
 }
 

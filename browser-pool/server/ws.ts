@@ -1,6 +1,6 @@
 import { wireMismatch, wireVersionOf } from "@svc/contract/browser/wire-versions.ts";
 import { refuseUpgrade } from "@svc/host-kit/reply.ts";
-import type { UpgradeCall } from "./front.ts";
+import type { UpgradeCall } from "./call.ts";
 
 /** GET /ws/:sessionId: Playwright's wire protocol. The socket itself goes to the Playwright of its version. */
 export async function openWire(call: UpgradeCall): Promise<void> {
@@ -11,13 +11,13 @@ export async function openWire(call: UpgradeCall): Promise<void> {
   const version = named === null ? served.newest : served.find(named);
   const client =
     version &&
-    (await slot.wire
+    (await slot.playwrights
       .open(version, call, {
         onTraffic: () => sockets.touch(),
         onEnd: (ended, end) => sockets.remove(ended, end),
       })
       .catch(() => null));
-  // Asked again: that it cannot be confined shows only when it is attached.
+  // Asked again: a version that cannot be confined shows only when it is attached.
   if (!version || !served.find(version))
     return refuseUpgrade(socket, 428, wireMismatch(named ?? "client", served.list));
   if (!client) return refuseUpgrade(socket, 502, "The browser did not answer\n");

@@ -24,6 +24,7 @@ export const PatchOrg = z.object({
 });
 export type PatchOrg = z.infer<typeof PatchOrg>;
 
+/** An org as the operator API shows it. */
 export const Org = z.object({
   orgId: z.string(),
   name: z.string(),
@@ -34,6 +35,7 @@ export const Org = z.object({
 });
 export type Org = z.infer<typeof Org>;
 
+/** 200 of GET /admin/orgs. */
 export const OrgList = z.object({ orgs: z.array(Org) });
 export type OrgList = z.infer<typeof OrgList>;
 
@@ -54,5 +56,6 @@ export const KeyRecord = z.object({
 });
 export type KeyRecord = z.infer<typeof KeyRecord>;
 
+/** 200 of GET /admin/orgs/:id/keys: without the secrets. */
 export const KeyList = z.object({ keys: z.array(KeyRecord) });
 export type KeyList = z.infer<typeof KeyList>;

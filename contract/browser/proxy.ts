@@ -18,13 +18,16 @@ export const PROXY_COUNTRIES = [
   "sg",
   "us",
 ] as const;
+/** A country of the managed proxy. */
 export const ProxyCountry = z.enum(PROXY_COUNTRIES, { error: "unsupported country" });
 export type ProxyCountry = z.infer<typeof ProxyCountry>;
 
+/** The tiers of the managed proxy (document 1, Proxy object fields). */
 export const PROXY_TIERS = ["residential", "mobile", "static"] as const;
+/** A tier of the managed proxy. */
 export type ProxyTier = (typeof PROXY_TIERS)[number];
 
-/** `isp` is a deprecated alias: normalised here, so that nothing behind the door knows it. */
+/** `isp` is a deprecated alias of `static`: replaced here, so that nothing behind this schema knows it. */
 const Tier = z
   .enum([...PROXY_TIERS, "isp"], { error: "invalid tier" })
   .transform((tier): ProxyTier => (tier === "isp" ? "static" : tier));
@@ -55,7 +58,7 @@ const ProxyObject = z
     if (field) issues.addIssue({ code: "custom", path: [field], message: "US only" });
   });
 
-/** What a create asks of the managed proxy: nothing, the ladder, or an exit. */
+/** The wanted exit of the managed proxy: none, the ladder of tiers, or one exit. */
 export type ProxyWish =
   | { mode: "off" }
   | { mode: "smart" }
@@ -132,7 +135,7 @@ export const Proxy = z
     ],
   });
 
-/** The `proxy` field of the 201: only when one was really applied. */
+/** The `proxy` field of the 201: present only when a proxy was applied. */
 export const ProxyApplied = z.object({
   timezoneId: z.string(),
   country: z.string(),
@@ -142,7 +145,7 @@ export type ProxyApplied = z.infer<typeof ProxyApplied>;
 
 const countries = z.array(ProxyCountry);
 
-/** 200 of GET /proxy/countries. `tiers` lists servable pairs; it is no live availability feed. */
+/** 200 of GET /proxy/countries. `tiers` lists pairs that can be served, not what is free at the moment. */
 export const ProxyCountries = z.object({
   enabled: z.boolean(),
   countries,

@@ -4,10 +4,11 @@ import { AllowedDomains } from "./domains.ts";
 import { StorageStateUrl } from "./profile.ts";
 import { Proxy, ProxyApplied } from "./proxy.ts";
 
-/** The two kinds of pool; chosen by `stealth` alone and never substituted (document 1). */
+/** The two kinds of browsers. `stealth` of the create alone decides; no kind replaces the other (document 1). */
 export const BrowserKind = z.enum(["fast", "stealth"]);
 export type BrowserKind = z.infer<typeof BrowserKind>;
 
+/** Status of a session in its record (document 1, Session record). */
 export const SessionStatus = z.enum(["active", "released", "expired", "unknown"]);
 export type SessionStatus = z.infer<typeof SessionStatus>;
 
@@ -61,13 +62,13 @@ export const SessionCreated = z.object({
   wsEndpoint: z.string(),
   cdpEndpoint: z.string(),
   expiresAt: z.iso.datetime(),
-  /** When a profile was asked for. */
+  /** Present when a profile was asked for. */
   storageStateUrl: StorageStateUrl.exactOptional(),
-  /** Only when a proxy was really applied. */
+  /** Present when a proxy was applied. */
   proxy: ProxyApplied.exactOptional(),
-  /** When captcha was asked for: whether a solver is at work (decisions). */
+  /** Present when captcha was asked for: whether a solver is at work (decisions). */
   captcha: z.object({ active: z.boolean() }).exactOptional(),
-  /** Normalised, when asked for. */
+  /** Normalised; present when asked for. */
   allowedDomains: z.array(z.string()).exactOptional(),
 });
 export type SessionCreated = z.infer<typeof SessionCreated>;
@@ -87,7 +88,7 @@ export const SessionRecord = z.object({
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** POST /sessions/:id/lease: renews the lease; `idleSeconds` changes it, or gives one to a session without. */
+/** POST /sessions/:id/lease: renews the lease. `idleSeconds` changes its length, or gives a lease to a session without. */
 export const RenewLease = z.object({ idleSeconds: idleSeconds.exactOptional() });
 export type RenewLease = z.infer<typeof RenewLease>;
 
@@ -95,7 +96,7 @@ export type RenewLease = z.infer<typeof RenewLease>;
 export const Lease = z.object({ idleSeconds: z.int(), leaseExpiresAt: z.iso.datetime() });
 export type Lease = z.infer<typeof Lease>;
 
-/** 200 of GET /sessions, newest first. `nextCursor` is there only when another page exists. */
+/** 200 of GET /sessions, newest first. `nextCursor` is present when another page exists. */
 export const SessionList = z.object({
   sessions: z.array(SessionRecord),
   nextCursor: z.string().exactOptional(),

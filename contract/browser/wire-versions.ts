@@ -1,5 +1,6 @@
 /** Playwright minors whose wire protocol /ws serves, newest first. */
 export const WIRE_VERSIONS = ["1.65", "1.64", "1.63"] as const;
+/** A Playwright minor whose wire protocol is served. */
 export type WireVersion = (typeof WIRE_VERSIONS)[number];
 
 /** Header of POST /sessions that names the client's wire version, so that a mismatch is known before the upgrade. */
@@ -10,7 +11,7 @@ export function wireVersionOf(userAgent: string | null | undefined): string | nu
   return /^Playwright\/(\d+\.\d+)/.exec(userAgent ?? "")?.[1] ?? null;
 }
 
-/** Plain text of a 428: what the client has, what is `served`, newest first, and what to do. */
+/** Plain text of a 428: the client's version, the versions that are `served`, newest first, and what to do. */
 export function wireMismatch(
   client: string,
   served: readonly WireVersion[] = WIRE_VERSIONS,

@@ -1,8 +1,9 @@
-/** `u32be stream | u8 channel`: what stands before the bytes of a binary message. */
+/** The header of a binary message, in bytes: `u32be stream | u8 channel` (control-channel.md, Framing). */
 export const BINARY_HEADER_BYTES = 5;
 
 /** Most bytes of a stream in one message. */
 export const BINARY_PAYLOAD_BYTES = 64 * 1024;
+/** Longest binary message, header included. */
 export const BINARY_FRAME_BYTES = BINARY_HEADER_BYTES + BINARY_PAYLOAD_BYTES;
 
 /** The channels of a stream. */
@@ -13,8 +14,10 @@ export const CHANNELS = {
   output: 1,
   stderr: 2,
 } as const;
+/** The number of a channel. */
 export type Channel = (typeof CHANNELS)[keyof typeof CHANNELS];
 
+/** A binary message, taken apart. */
 export interface BinaryFrame {
   /** The id of the request that opened the stream. */
   stream: number;

@@ -11,6 +11,7 @@ const count = z.int().nonnegative();
 const timeoutMs = z.number().positive().exactOptional();
 const ok = z.object({ ok: z.literal(true) });
 
+/** A file, folder or link, as `files.stat` and `files.list` tell of it. */
 export const Entry = z.object({
   name: z.string(),
   path: z.string(),
@@ -26,6 +27,7 @@ export const Entry = z.object({
 });
 export type Entry = z.infer<typeof Entry>;
 
+/** A hit of `files.search`: a path, or a line in it. */
 export const Match = z.object({
   path: z.string(),
   line: count.exactOptional(),

@@ -6,12 +6,14 @@ export const FRAME_HEADER_BYTES = 7;
 /** Longest payload of a frame: one JSON-RPC message, as on the customer's WebSocket. */
 export const FRAME_PAYLOAD_BYTES = 1024 * 1024;
 
-/** Connection 0 is the host's own on either port: always there, never opened nor closed. */
+/** Connection 0 is for the host itself, on either port: always there, never opened nor closed. */
 export const HOST_CONNECTION = 0;
+/** The highest number of a connection. */
 export const CONNECTION_MAX = 0xffff;
 
 /** What a frame does: begins or ends a connection, carries a JSON-RPC text or the bytes of a stream. */
 export const FRAME_KINDS = { open: 0, close: 1, text: 2, binary: 3 } as const;
+/** The name of a frame's kind. */
 export type FrameKind = keyof typeof FRAME_KINDS;
 
 const KIND_NAMES: readonly FrameKind[] = ["open", "close", "text", "binary"];
@@ -23,9 +25,10 @@ const LONGEST = {
   binary: BINARY_FRAME_BYTES,
 } as const;
 
-/** Which rule of the framing a frame breaks. */
+/** The rule that a frame breaks. */
 export type FrameFault = "length" | "kind";
 
+/** Takes the frames of a decoder. */
 export interface FrameSink {
   /** A whole frame. The payload may be a view of the chunk it came in. */
   frame(connection: number, kind: FrameKind, payload: Uint8Array): void;

@@ -15,11 +15,11 @@ const text = z
   .min(1)
   .regex(/^[^\0]*$/, "has a NUL character");
 
-/** For this one call only: never written to a repository, a configuration or a process list. */
+/** Credentials of one call: never written to a repository, a configuration or a process list. */
 export const GitCredentials = z.object({ username: z.string().min(1), password: z.string() });
 export type GitCredentials = z.infer<typeof GitCredentials>;
 
-/** What has become of a path, in the index or in the working tree. */
+/** How a path has changed, in the index or in the working tree. */
 export const GitChange = z.enum([
   "unmodified",
   "modified",
@@ -33,6 +33,7 @@ export const GitChange = z.enum([
 ]);
 export type GitChange = z.infer<typeof GitChange>;
 
+/** Result of `git.status`. */
 export const GitStatus = z.object({
   /** Null when no branch is checked out. */
   branch: z.string().nullable(),
@@ -74,7 +75,7 @@ export const GIT_METHODS = {
     result: place.extend({ path: z.string() }),
   },
   "git.status": { params: z.object(at), result: GitStatus },
-  /** Everything, unless files are named. */
+  /** Adds all changes, unless files are named. */
   "git.add": { params: z.object({ ...at, files: z.array(text).exactOptional() }), result: ok },
   "git.commit": {
     params: z.object({

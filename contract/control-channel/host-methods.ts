@@ -11,19 +11,19 @@ const port = z.int().min(1).max(65_535);
 /** Memory and disk as the guest sees them. */
 export const GuestMetrics = z.object({
   memTotalBytes: count,
-  /** Not available to a new program. */
+  /** Memory that is not available to a new program. */
   memBytes: count,
   diskTotalBytes: count,
   diskBytes: count,
 });
 export type GuestMetrics = z.infer<typeof GuestMetrics>;
 
-/** What the host may ask on its own connection 0, beside everything a customer may. */
+/** Methods of the host on connection 0, beside all methods of customers. */
 export const HOST_METHODS = {
   ...METHODS,
   ...VOLUME_METHODS,
   ...SHARE_METHODS,
-  /** Before everything else in each life; every other request waits for it. */
+  /** Sets the identity of a life. Every other request of the life waits for it. */
   "identity.set": { params: Identity, result: IdentityDone },
   /** One-shot exec: up to 8 MiB of stdout on channel 1 and of stderr on channel 2, then `truncated`. No stdin. */
   "commands.exec": {
@@ -32,7 +32,7 @@ export const HOST_METHODS = {
     }),
     result: Exit.extend({ truncated: z.literal(true).exactOptional() }),
   },
-  /** A machine that stood still, in the same life, is told the time. */
+  /** Sets the clock of a machine that stood still in the same life. */
   "clock.set": { params: Identity.pick({ nowMs: true }), result: z.object({}) },
   "metrics.read": { params: z.object({}), result: GuestMetrics },
   /**

@@ -19,7 +19,7 @@ export const EXEC_OUTPUT_BYTES = 8 * 1024 * 1024;
 /** Output kept for a client that comes back, per process. */
 export const RING_BYTES = 1024 * 1024;
 
-/** Exit codes that are rules of ours (decisions). */
+/** Exit codes that the service sets itself (decisions). */
 export const EXIT_CODES = { timedOut: 124, noCommand: 127, outOfMemory: 137 } as const;
 
 const noNul = z.string().regex(/^[^\0]*$/, "has a NUL character");
@@ -42,13 +42,14 @@ export const Exit = z.object({
   /** 128 + the signal's number when a signal ended it. */
   exitCode: z.int(),
   signal: z.string().exactOptional(),
-  /** It was killed at `timeoutMs`; the exit code is 124. */
+  /** The command was killed at `timeoutMs`; the exit code is 124. */
   timedOut: z.literal(true).exactOptional(),
-  /** The kernel killed it for memory; the exit code is 137. */
+  /** The kernel killed the command for memory; the exit code is 137. */
   oom: z.literal(true).exactOptional(),
 });
 export type Exit = z.infer<typeof Exit>;
 
+/** A process that the agent keeps, as `commands.list` tells of it. */
 export const ProcessInfo = z.object({
   id: ProcessId,
   pid: z.int(),

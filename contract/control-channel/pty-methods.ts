@@ -9,6 +9,7 @@ const ok = z.object({ ok: z.literal(true) });
 /** Size of a terminal in characters. */
 const size = { cols: z.int().min(1).max(1_000), rows: z.int().min(1).max(1_000) };
 
+/** A terminal, as `pty.list` tells of it. */
 export const TerminalInfo = z.object({
   id: TerminalId,
   pid: z.int(),
@@ -33,13 +34,13 @@ export const PTY_METHODS = {
     }),
     result: z.object({ id: TerminalId, pid: z.int() }),
   },
-  /** What is shown from byte `from` on comes on channel 1 until the program ends; channel 0 is typed into it. */
+  /** Output from byte `from` on comes on channel 1 until the program ends; channel 0 is the input of the terminal. */
   "pty.attach": {
     params: z.object({ id: TerminalId, from: z.int().nonnegative().default(0) }),
     result: z.object({ exitCode: z.int() }),
   },
   "pty.resize": { params: z.object({ id: TerminalId, ...size }), result: ok },
-  /** Hangs up and ends everything in it. */
+  /** Hangs up and ends every program in the terminal. */
   "pty.close": { params: z.object({ id: TerminalId }), result: ok },
   "pty.list": { params: z.object({}), result: z.object({ ptys: z.array(TerminalInfo) }) },
 } as const;

@@ -7,22 +7,24 @@ import type { Receiver, Wire } from "./wire.ts";
 
 const LAST_ID = 0xffff_ffff;
 
-/** A method as both sides know it. */
+/** Parameters and result of a method. */
 export interface MethodShape {
   params: z.ZodType<object, object>;
   result: z.ZodType<object>;
 }
+/** Methods by name. */
 export type Shapes = Record<string, MethodShape>;
 
 /** A request under way. */
 export interface PendingCall<Result> {
   id: number;
-  /** To send bytes to the method. */
+  /** Sends bytes to the method. */
   stream: Stream;
-  /** Resolves after every byte before it has been taken. Rejects with an `RpcError`. */
+  /** Resolves when every byte that came before the result has been taken. Rejects with an `RpcError`. */
   result: Promise<Result>;
 }
 
+/** Options of a call: what takes its bytes, and what cancels it. */
 export interface CallOptions {
   onBytes?: BytesHandler;
   signal?: AbortSignal;
@@ -34,7 +36,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** Heard from the other side unasked: `rpc.hello`, `rpc.gap`, `files.event` and the like. */
+/** Takes notifications of the other side: `rpc.hello`, `rpc.gap`, `files.event` and the like. */
 export type NotificationHandler = (method: string, params: Record<string, unknown>) => void;
 
 /** The asking side of a control connection. */
@@ -52,7 +54,7 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     this.#onNotification = onNotification;
   }
 
-  /** Asks, without bytes, and waits for the answer. */
+  /** Calls a method that has no bytes, and waits for the result. */
   ask<Name extends keyof Known & string>(
     method: Name,
     params: z.input<Known[Name]["params"]>,
@@ -61,7 +63,7 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     return this.call(method, params, signal ? { signal } : {}).result;
   }
 
-  /** Asks, with bytes both ways. */
+  /** Calls a method with bytes both ways. */
   call<Name extends keyof Known & string>(
     method: Name,
     params: z.input<Known[Name]["params"]>,

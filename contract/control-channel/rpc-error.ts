@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** JSON-RPC's own codes, LSP's for cancelled, and ours (control-channel.md, Errors). */
+/** Codes of errors: those of JSON-RPC, LSP's for cancelled, and -32000 and below of this channel (control-channel.md, Errors). */
 export const RPC_CODES = {
   parse: -32_700,
   request: -32_600,
@@ -36,6 +36,7 @@ export const REFUSALS = {
   Busy: true,
   Disconnected: true,
 } as const satisfies Record<string, boolean>;
+/** The `data.code` of a refusal. */
 export type RefusalCode = keyof typeof REFUSALS;
 
 /** `error` of a response. `data` is open. */
@@ -68,12 +69,12 @@ export class RpcError extends Error {
   }
 }
 
-/** A -32000 with its code of the table. */
+/** A refusal: an error -32000 with a code of `REFUSALS`. */
 export function refuse(code: RefusalCode, message: string): RpcError {
   return new RpcError(RPC_CODES.refused, message, { code, retryable: REFUSALS[code] });
 }
 
-/** Whether this is a -32000 with that code. */
+/** Whether an error is the refusal with that code. */
 export function isRefused(error: unknown, code: RefusalCode): error is RpcError {
   return error instanceof RpcError && error.data?.code === code;
 }

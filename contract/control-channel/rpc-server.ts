@@ -9,7 +9,7 @@ import type { Receiver, Wire } from "./wire.ts";
 /** Requests of one connection that may be in flight. */
 export const REQUESTS_MAX = 1_000;
 
-/** What a method sees of its request. */
+/** The request of a running method. */
 export interface RequestContext {
   id: number;
   /** Aborted by `rpc.cancel`, by a timeout and by the end of the connection. */
@@ -18,13 +18,14 @@ export interface RequestContext {
   notify: (method: string, params: object) => void;
 }
 
-/** A method of a server: parameters not yet checked in, the result out. */
+/** A method of a server. `run` gets parameters that nobody has checked yet. */
 export interface Method {
   run: (params: unknown, context: RequestContext) => Promise<object>;
   /** The method ends itself at `timeoutMs` and answers in its own way. */
   keepsTime?: boolean;
 }
 
+/** Methods of a server by name. */
 export type Methods = ReadonlyMap<string, Method>;
 
 interface Request {

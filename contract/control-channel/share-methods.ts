@@ -3,17 +3,17 @@ import * as z from "zod";
 const count = z.int().nonnegative();
 const nothing = z.object({});
 
-/** A share's name in its machine: no customer's id, which is a capability. */
+/** The name of a share in its machine. Not the sandbox id, which is a capability. */
 export const ShareId = z.string().regex(/^s[0-9a-f]{12}$/);
 
-/** The least that a share can be: its agent takes about 40 MiB of it. */
+/** The least memory of a share, in MiB: its agent takes about 40 MiB. */
 export const SHARE_LEAST_MB = 128;
 
-/** What a share is made of. */
+/** A share to be made. */
 export const ShareSpec = z.object({
   id: ShareId,
   hostname: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/),
-  /** Weight of its processor time against its neighbours'. */
+  /** Weight of its processor time against other shares. */
   cpu: z.int().min(1).max(8),
   /** Hard cap of its memory, its own agent included. */
   memMb: z.int().min(SHARE_LEAST_MB).max(16_384),
@@ -22,11 +22,11 @@ export const ShareSpec = z.object({
 });
 export type ShareSpec = z.infer<typeof ShareSpec>;
 
-/** The two ports of the agent inside a share, as those of a machine. */
+/** The two ports of the agent inside a share: the same two as of a machine. */
 export const SharePort = z.enum(["control", "bulk"]);
 export type SharePort = z.infer<typeof SharePort>;
 
-/** What a share has used and may use, as its machine counts it. */
+/** Use and caps of a share, as its machine counts them. */
 export const ShareUsage = z.object({
   cpuMs: z.number().nonnegative(),
   memBytes: count,
@@ -36,9 +36,9 @@ export const ShareUsage = z.object({
 });
 export type ShareUsage = z.infer<typeof ShareUsage>;
 
-/** Shares of a machine, on the host's connection: each is a small machine of its own with an agent inside. */
+/** Methods on connection 0 about the shares of a machine. Each share has an agent of its own. */
 export const SHARE_METHODS = {
-  /** Answered when its agent is being started. */
+  /** Makes a share. Answered when its agent is being started. */
   "shares.make": { params: ShareSpec, result: nothing },
   /**
    * The bytes of a port of the agent inside: channel 0 goes in, channel 1 comes out. The answer is the share's end. A
@@ -46,10 +46,10 @@ export const SHARE_METHODS = {
    */
   "shares.dial": { params: z.object({ id: ShareId, port: SharePort }), result: nothing },
   "shares.read": { params: z.object({ id: ShareId }), result: ShareUsage },
-  /** Its processes stand still, or go on. Answered when they do. */
+  /** Stops the processes of a share, or lets them go on. Answered when they have. */
   "shares.freeze": { params: z.object({ id: ShareId, isFrozen: z.boolean() }), result: nothing },
-  /** Ends all but these. */
+  /** Ends all shares but these. */
   "shares.keep": { params: z.object({ ids: z.array(ShareId) }), result: nothing },
-  /** Ends every process of it and removes what it has written. Nothing when there is none. */
+  /** Ends every process of a share and removes its files. Nothing when there is no such share. */
   "shares.end": { params: z.object({ id: ShareId }), result: nothing },
 } as const;

@@ -4,10 +4,10 @@ import type { Wire } from "./wire.ts";
 /** Bytes that may be under way in one direction of a stream. */
 export const WINDOW_BYTES = 1024 * 1024;
 
-/** The receiver says so each time it has consumed this much. */
+/** The receiver gives credit each time it has consumed this much. */
 export const CREDIT_STEP_BYTES = WINDOW_BYTES / 4;
 
-/** Takes the bytes of a stream in order; the next ones come when it is done. Empty: the channel has ended. */
+/** Takes the bytes of a stream in order; the next bytes come when the handler is done. Empty: the channel has ended. */
 export type BytesHandler = (channel: Channel, bytes: Uint8Array) => void | Promise<void>;
 
 interface StreamOptions {
@@ -34,7 +34,7 @@ export class Stream {
     this.#options = options;
   }
 
-  /** Sends bytes as far as the other side has room, and waits for room for the rest. False: it is over. */
+  /** Sends bytes as far as the other side has room, and waits for room for the rest. False: the stream is over. */
   async write(channel: Channel, bytes: Uint8Array): Promise<boolean> {
     for (let at = 0; at < bytes.length;) {
       const room = await this.#room();
@@ -53,7 +53,7 @@ export class Stream {
     this.#options.wire.sendBinary(encodeBinary(this.id, channel, new Uint8Array()));
   }
 
-  /** Says who takes what arrives. What came before waits for it. */
+  /** Sets the handler of arriving bytes. Bytes that came before wait for it. */
   onBytes(handler: BytesHandler): void {
     this.#handler = handler;
     this.#pump();
@@ -64,13 +64,13 @@ export class Stream {
     while (this.#pumping) await this.#pumping;
   }
 
-  /** The other side has consumed bytes. */
+  /** Adds credit: the other side has consumed bytes. */
   grant(bytes: number): void {
     this.#credit = Math.min(WINDOW_BYTES, this.#credit + bytes);
     this.#wake();
   }
 
-  /** Bytes have arrived. False: more than the credit allows. */
+  /** Takes bytes that have arrived. False: more bytes than the credit allows. */
   receive(channel: Channel, bytes: Uint8Array): boolean {
     if (this.#isClosed) return true;
     this.#unconsumed += bytes.length;
@@ -80,7 +80,7 @@ export class Stream {
     return true;
   }
 
-  /** The request is over: writers give up, nothing more is delivered. */
+  /** Ends the stream with its request: writers give up, nothing more is delivered. */
   close(): void {
     this.#isClosed = true;
     this.#queue = [];

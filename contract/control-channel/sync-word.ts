@@ -1,19 +1,19 @@
 /**
  * Random bytes that begin a new life of a port. A machine that is paused may hold half a frame in either
- * direction; after the restore the host writes the word, and each side drops what came before it.
+ * direction; after the restore the host writes the word, and each side drops the bytes before it.
  */
 export const SYNC_WORD_BYTES = 32;
 
 /**
- * The word of a guest that has never been given one: a first boot, with no customer inside. `identity.set` brings
- * a secret one for the next life, so that no data of a customer can be taken for it.
+ * The word of a guest at its first boot, with no customer inside. `identity.set` brings a secret word for the next
+ * life, so that no data of a customer can be taken for it.
  */
 export const FIRST_SYNC_WORD: Uint8Array = Uint8Array.from(
   { length: SYNC_WORD_BYTES },
   (_, at) => (at * 151 + 0xf5) & 0xff,
 );
 
-/** What answers a word: never the word itself, so that two sides cannot go on answering each other. */
+/** The answer to a word: its complement. Never the word itself, so that two sides cannot go on answering each other. */
 export const answerTo = (word: Uint8Array): Uint8Array => word.map((byte) => ~byte);
 
 /** Finds the word in a stream of chunks, also across their edges. */

@@ -4,17 +4,17 @@ const path = z.string().regex(/^\/[^\0]+$/);
 const serial = z.string().regex(/^[0-9a-f]{20}$/);
 const none = z.object({});
 
-/** What the host asks about volumes, which it has plugged in as disks of a serial. */
+/** Methods of the host about volumes. A volume is a disk that the host has plugged in; its serial names it. */
 export const VOLUME_METHODS = {
-  /** Waits for the disk and mounts it; the folder is made where there is none. */
+  /** Waits for the disk and mounts it; a missing folder is made. */
   "volumes.mount": { params: z.object({ serial, path }), result: none },
-  /** Writes all that is in memory out and unmounts it. `isLazy`: at once, whoever has a file of it open, writing nothing. */
+  /** Writes cached data to the disk and unmounts it. `isLazy`: unmounts at once, although files are open, and writes nothing. */
   "volumes.unmount": {
     params: z.object({ serial, path, isLazy: z.boolean() }),
-    /** Whether nothing of it is in use any more; if not, all that was written so far is on the disk. */
+    /** Whether no file of the volume is in use any more. If false, everything written so far is on the disk. */
     result: z.object({ isFree: z.boolean() }),
   },
-  /** Writes out what its memory holds of it, while writers go on. Nothing where it is mounted nowhere. */
+  /** Writes cached data to the disk while writers go on. Nothing when the volume is not mounted. */
   "volumes.flush": { params: z.object({ serial }), result: none },
   /**
    * Lets writers wait, with all written out, until it is thawed or `limitMs` have passed: wherever it is mounted by now. One

@@ -43,7 +43,7 @@ const Beat = {
   url: z.url({ protocol: /^https?$/ }),
 };
 
-/** What a browser pool says of itself: at its start, every 5 s, and at once on any change. */
+/** The heartbeat of a browser pool: at its start, every 5 s, and at once on any change. */
 export const PoolHeartbeat = z.object({
   type: z.literal("pool"),
   ...Beat,
@@ -51,7 +51,7 @@ export const PoolHeartbeat = z.object({
   /** Own uid per slot, namespaces under one uid, or nothing. */
   isolation: z.enum(["uid", "shared-uid", "none"]),
   memoryCap: z.boolean(),
-  /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
+  /** Private addresses that browsers may reach, as `host:port`: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
   /** Tiers of the managed proxy that this pool has an exit for. */
@@ -65,7 +65,7 @@ export type PoolHeartbeat = z.infer<typeof PoolHeartbeat>;
 export const AnyHeartbeat = z.discriminatedUnion("type", [PoolHeartbeat, VmHeartbeat]);
 export type AnyHeartbeat = z.infer<typeof AnyHeartbeat>;
 
-/** 200 of a heartbeat: what the host shall end, and when to beat again at the latest. */
+/** 200 of a heartbeat: the sessions or machines that the host must end, and when the next heartbeat is due at the latest. */
 export const HeartbeatReply = z.object({ end: z.array(z.string()), pollMs: z.int().positive() });
 export type HeartbeatReply = z.infer<typeof HeartbeatReply>;
 

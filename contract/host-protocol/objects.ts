@@ -4,7 +4,7 @@ import { VolumeId } from "../vm/volume.ts";
 
 const part = z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,299}$/, "is no name");
 
-/** What an object of a host is. Its key in the store follows from this, and from nothing else. */
+/** The name of an object of a host. Its key in the store follows from this alone. */
 export const ObjectName = z.discriminatedUnion("purpose", [
   z.object({ purpose: z.literal("replay"), org: part, session: part }),
   z.object({ purpose: z.literal("recording"), org: part, sandbox: part }),
@@ -17,29 +17,29 @@ export type ObjectName = z.infer<typeof ObjectName>;
 /** POST /internal/objects. */
 export const AskObject = z.object({
   object: ObjectName,
-  /** Of what is to be stored; absent, it is to be read. */
+  /** Size of the object to store. Absent: the object is to be read. */
   sizeBytes: z.int().nonnegative().max(LIMITS.objectBytes).exactOptional(),
   /**
    * It is stored only while what lies there has this `etag`, or nothing lies there when it is null. Of an object of one PUT:
    * that is 412 otherwise.
    */
   ifEtag: z.string().max(200).nullable().exactOptional(),
-  /** It is to go, and is gone with the answer, whether it was there or not. */
+  /** Removes the object. It is gone with the answer, whether it was there or not. */
   delete: z.literal(true).exactOptional(),
 });
 export type AskObject = z.infer<typeof AskObject>;
 
-/** 200 of POST /internal/objects: signed URLs that need no bearer, for `expiresInSeconds`; none of what was to go. */
+/** 200 of POST /internal/objects: signed URLs that need no bearer, for `expiresInSeconds`; none after a removal. */
 export const ObjectUrls = z.object({
   expiresInSeconds: z.int().positive(),
-  /** To read it, by ranges if wanted. */
+  /** Reads the object; ranges are served. */
   get: z.string().exactOptional(),
   sizeBytes: z.int().nonnegative().exactOptional(),
-  /** Of what is to be read: another one once it is stored again. */
+  /** Of the object to read; another one once the object is stored again. */
   etag: z.string().exactOptional(),
-  /** To store all of it at once. */
+  /** Stores the object at once. */
   put: z.string().exactOptional(),
-  /** To store it in parts, each of exactly so many bytes, in any order. */
+  /** Store the object in parts, each of exactly so many bytes, in any order. */
   parts: z.array(z.object({ url: z.string(), bytes: z.int().positive() })).exactOptional(),
   /** POST `CompleteObject` here when all parts are there. */
   complete: z.string().exactOptional(),

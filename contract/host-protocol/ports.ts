@@ -1,4 +1,4 @@
-/** Prefix of every header that only gateway and hosts set: what a customer or a guest sends of it is dropped. */
+/** Prefix of every header that only gateway and hosts set: such headers of a customer or a guest are dropped. */
 export const OWN_HEADERS = "x-svc-";
 
 /**
@@ -13,7 +13,8 @@ export const FORWARDED_HEADERS = [
   "pragma",
 ] as const;
 
+/** Begins the name of a forwarded header. */
 export const FORWARD_PREFIX = `${OWN_HEADERS}forward-`;
 
-/** Tells whose answer it is: `guest`, the server's inside, or `host`, which could not reach it. */
+/** Header that tells who answers: `guest`, the server inside the machine, or `host`, which could not reach that server. */
 export const ANSWER_HEADER = `${OWN_HEADERS}answer`;

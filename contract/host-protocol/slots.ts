@@ -8,9 +8,9 @@ export const PlaceSlot = z.object({
   expiresAt: z.number(),
   /** How long to wait for a slot; 0 = answer 409 at once when none is idle. */
   acquireMs: z.number().nonnegative(),
-  /** The client's Playwright minor, when it said so at create. */
+  /** The client's Playwright minor, when the create named it. */
   wireVersion: z.string().max(20).exactOptional(),
-  /** Egress is restricted to these and their subdomains; absent = never seeded. */
+  /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
   allowedDomains: z.array(z.string()).exactOptional(),
   /** A stored state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
@@ -25,7 +25,7 @@ export type SlotDomains = z.infer<typeof SlotDomains>;
 export const SlotPlaced = z.object({
   acquiredMs: z.number().nonnegative(),
   bootId: z.string(),
-  /** The host's seq at the placement: an older heartbeat knows nothing of it. */
+  /** The sequence number of the host at the placement: an older heartbeat knows nothing of the session. */
   seq: z.int().nonnegative(),
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;

@@ -8,7 +8,7 @@ const count = z.int().nonnegative();
 
 /** POST /templates/:templateId: the build, resolved. Idempotent by the id. The bearer names the template. */
 export const BuildTemplate = z.object({
-  /** Layers of one org are never another one's. */
+  /** The org whose template is built. Step results are shared within an org only. */
   org: z.string(),
   kind: VmKind,
   /** A built-in image, or a snapshot or template that this host has or can fetch. */
@@ -16,7 +16,7 @@ export const BuildTemplate = z.object({
     z.object({ type: z.literal("image"), name: z.string().max(100) }),
     z.object({ type: z.literal("snapshot"), id: z.string().max(100) }),
   ]),
-  /** Of a build from an image; what comes from a snapshot has its sizes. */
+  /** Sizes of a build from an image. A build from a snapshot has the sizes of the snapshot. */
   ...VmSize,
   skipCache: z.boolean(),
   steps: z.array(BuildStep).max(TEMPLATE_LIMITS.steps),
@@ -29,21 +29,21 @@ export type BuildTemplate = z.infer<typeof BuildTemplate>;
  * something beyond `offset`, or the build is over, for at most `waitMs`.
  */
 export const BuildReport = z.object({
-  /** `queued`: others are built before it, or there is no room yet. */
+  /** `queued`: other builds come first, or there is no capacity yet. */
   state: z.enum(["queued", "building", "ready", "failed"]),
-  /** Steps that are done. */
+  /** How many steps are done. */
   step: count,
   entries: z.array(TemplateLogEntry).max(TEMPLATE_LIMITS.pageLines),
   nextOffset: count,
   error: z.object({ step: count, message: z.string().max(2000) }).exactOptional(),
-  /** Once it is ready: what machines of it get. */
+  /** Once the template is ready: the sizes of its machines. */
   got: z
     .object({ cpu: z.int(), memMb: z.int(), diskGb: z.int(), sizeBytes: count })
     .exactOptional(),
 });
 export type BuildReport = z.infer<typeof BuildReport>;
 
-/** Why a host refuses a build: 409 it cannot ever, 503 not now. */
+/** Why a host refuses a build: 409 never here, 503 not now. */
 export const BuildRefused = z.object({
   error: z.string(),
   code: z.enum(["HostCapabilityMissing", "NoCapacity", "UnknownSnapshot"]),
@@ -51,5 +51,5 @@ export const BuildRefused = z.object({
 });
 export type BuildRefused = z.infer<typeof BuildRefused>;
 
-/** What the records of templates are called; a host names those that it has in its heartbeat. */
+/** The id of a template, also of its record. A heartbeat names the templates that the host has. */
 export const TemplateId = z.string().regex(/^tpl_[0-9A-Za-z]{16,32}$/);

@@ -3,39 +3,40 @@ import { Isolation } from "../vm/machine.ts";
 
 const count = z.int().nonnegative();
 
-/** A snapshot's name at its host and at the gateway. */
+/** The id of a snapshot, the same at host and gateway. */
 export const SnapshotId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
 
-/** A saved machine's name in the object store of its org: `rec_…`, new with every saving; a snapshot's is its own id. */
+/** The name of a record in the object store of its org: `rec_…`, new with every save; the record of a snapshot has its id. */
 export const RecordId = SnapshotId;
 
-/** The object of a stored record that is written last and removed first, and what the gateway reads of it: whose it is. */
+/** The name of the object that tells that a record is whole: written last, removed first. */
 export const RECORD_MANIFEST = "manifest.json";
+/** The part of a manifest that the gateway reads. */
 export const RecordManifest = z.object({
-  /** `id`: of a saved machine its sandbox's. */
+  /** `id`: the sandbox, when the record is of a paused machine. */
   record: z.object({ id: z.string(), recordId: RecordId }),
 });
 
-/** Which record, and whether all of it is in the object store: only then can another host go on from it. */
+/** The record, and whether all of it is in the object store: only then can another host go on from it. */
 export const Stored = {
   recordId: RecordId.exactOptional(),
   durable: z.boolean().exactOptional(),
 };
 
-/** 200 of POST /vms/:id/pause: RAM and disk are saved, the process is gone, its room is free. */
+/** 200 of POST /vms/:id/pause: RAM and disk are saved, the process has ended, its capacity is free. */
 export const VmPaused = z.object({
   state: z.literal("paused"),
   ...Stored,
-  /** What the record takes on the host's disk. */
+  /** Size of the record on the disk of the host. */
   sizeBytes: count,
   tookMs: z.number().nonnegative(),
   bootId: z.string(),
-  /** The host's seq at the pause: an older heartbeat knows nothing of it. */
+  /** The sequence number of the host at the pause: an older heartbeat knows nothing of the pause. */
   seq: count,
 });
 export type VmPaused = z.infer<typeof VmPaused>;
 
-/** 200 of POST /vms/:id/checkpoint: a running machine goes on from here if its host dies. It stood still for `stoppedMs`. */
+/** 200 of POST /vms/:id/checkpoint: the machine goes on from here if its host dies. The machine stood still for `stoppedMs`. */
 export const VmCheckpointed = z.object({
   sizeBytes: count,
   stoppedMs: z.number().nonnegative(),
@@ -46,13 +47,13 @@ export const VmCheckpointed = z.object({
 export type VmCheckpointed = z.infer<typeof VmCheckpointed>;
 
 /**
- * POST /vms/:id/resume. With a `recordId` exactly that record goes on: fetched from the object store where the host does not
- * have it, as by a host that never had this machine. Without one, what the host has.
+ * POST /vms/:id/resume. With a `recordId` exactly that record goes on; a host that lacks the record fetches it from the object
+ * store. Without a `recordId` the host's own record of the machine goes on.
  */
 export const ResumeVm = z.object({ recordId: RecordId.exactOptional() });
 export type ResumeVm = z.infer<typeof ResumeVm>;
 
-/** 200 of POST /vms/:id/resume and /revert: it runs, knows the time and has fresh entropy. */
+/** 200 of POST /vms/:id/resume and /revert: the machine runs, knows the time and has fresh entropy. */
 export const VmResumed = z.object({
   state: z.literal("running"),
   cpu: z.int(),
@@ -65,7 +66,7 @@ export const VmResumed = z.object({
 });
 export type VmResumed = z.infer<typeof VmResumed>;
 
-/** 200 of POST /vms/:id/park: its processors stand still until the next request. No state of its own. */
+/** 200 of POST /vms/:id/park: the processors stand still until the next request. The state of the machine stays `running`. */
 export const VmParked = z.object({ state: z.literal("running"), parked: z.literal(true) });
 export type VmParked = z.infer<typeof VmParked>;
 
@@ -73,7 +74,7 @@ export type VmParked = z.infer<typeof VmParked>;
 export const TakeSnapshot = z.object({ snapshotId: SnapshotId });
 export type TakeSnapshot = z.infer<typeof TakeSnapshot>;
 
-/** What a record can go on under: another platform refuses it before it tries. */
+/** The platform of a record: a host with another platform refuses the record. */
 export const SnapshotPlatform = z.object({
   driver: z.string(),
   /** `kvm`, `hvf` or `tcg`. */
@@ -85,12 +86,12 @@ export const SnapshotPlatform = z.object({
   kernel: z.string(),
   /** Names image and kernel by what is in them. */
   image: z.string(),
-  /** The template under its memory, by key and content; null when it holds all of its memory. */
+  /** The golden machine under its memory, by key and content; null when the record holds all of its memory. */
   template: z.object({ key: z.string(), digest: z.string() }).nullable(),
 });
 export type SnapshotPlatform = z.infer<typeof SnapshotPlatform>;
 
-/** What a host lets machines run on: a record of another platform cannot go on there. */
+/** The platform of a host: only records of the same platform can go on there. */
 export const HostPlatform = SnapshotPlatform.pick({
   driver: true,
   accelerator: true,
@@ -103,26 +104,26 @@ export type HostPlatform = z.infer<typeof HostPlatform>;
 /** 201 of POST /vms/:id/snapshot. */
 export const SnapshotTaken = z.object({
   snapshotId: SnapshotId,
-  /** It is in the object store. A heartbeat tells when it gets there (`durableSnapshots`). */
+  /** Whether the snapshot is in the object store. A heartbeat tells when it gets there (`durableSnapshots`). */
   durable: Stored.durable,
   sizeBytes: count,
   cpu: z.int(),
   memMb: z.int(),
   diskGb: z.int(),
   platform: SnapshotPlatform,
-  /** How long the guest stood still; 0 when it was paused. */
+  /** How long the guest stood still, in ms; 0 when it was paused. */
   stoppedMs: z.number().nonnegative(),
 });
 export type SnapshotTaken = z.infer<typeof SnapshotTaken>;
 
-/** POST /vms/:id/revert: the machine becomes what it was at that snapshot of its own. */
+/** POST /vms/:id/revert: the machine goes back to one of its own snapshots. */
 export const RevertVm = z.object({ snapshotId: SnapshotId });
 export type RevertVm = z.infer<typeof RevertVm>;
 
 /**
- * Why a state was not changed. `NotRunning` and `NotPaused` (409): it is in another one. `SnapshotNotRestorable` (409):
- * never on this host. `SnapshotFailed` (503): the machine goes on as before. `NoCapacity`, `InsufficientCapacity` (503,
- * 507): a resume finds no room; the record stays.
+ * Why a state was not changed. `NotRunning` and `NotPaused` (409): the machine is in another state. `SnapshotNotRestorable`
+ * (409): the record can never go on here. `SnapshotFailed` (503): the machine goes on as before. `NoCapacity` and
+ * `InsufficientCapacity` (503, 507): a resume finds no capacity; the record stays.
  */
 export const StateRefused = z.object({
   error: z.string(),

@@ -7,16 +7,16 @@ import { HostPlatform, SnapshotId, Stored } from "./vm-states.ts";
 const count = z.int().nonnegative();
 const text = z.string().max(500);
 
-/** What a machine starts from. */
+/** The source of a machine. */
 export const VmSource = z.discriminatedUnion("type", [
   /** A built-in image, fresh. */
   z.object({ type: z.literal("image"), name: z.string().max(100) }),
-  /** A snapshot or a template of the org, by its record at the control plane; a host that lacks it fetches it by its id. */
+  /** A snapshot or a template of the org, by its id; a host that lacks the record fetches it. */
   z.object({ type: z.literal("snapshot"), id: z.string().max(100), recordPath: z.string() }),
 ]);
 export type VmSource = z.infer<typeof VmSource>;
 
-/** PUT /vms/:sandboxId: the create request, resolved. Idempotent by the id. What a host cannot do it refuses. */
+/** PUT /vms/:sandboxId: the create request, resolved. Idempotent by the id. A host refuses what it cannot do. */
 export const PlaceVm = z.object({
   kind: VmKind,
   source: VmSource,
@@ -33,26 +33,26 @@ export const PlaceVm = z.object({
 });
 export type PlaceVm = z.infer<typeof PlaceVm>;
 
-/** 201 of PUT /vms/:sandboxId: what it got. */
+/** 201 of PUT /vms/:sandboxId: the machine that was placed. */
 export const VmPlaced = z.object({
   cpu: z.int(),
   memMb: z.int(),
   diskGb: z.int(),
   isolation: Isolation,
   enforcement: Enforcement,
-  /** From a warm clone, a clone made for it, a boot because no template was there, or a snapshot. */
+  /** How the machine began: a warm clone, a clone made now, a boot because no golden machine was there, or a snapshot. */
   how: z.enum(["warm", "clone", "boot", "fork"]),
   acquiredMs: z.number().nonnegative(),
   bootId: z.string(),
-  /** The host's seq at the placement: an older heartbeat knows nothing of it. */
+  /** The sequence number of the host at the placement: an older heartbeat knows nothing of the machine. */
   seq: count,
 });
 export type VmPlaced = z.infer<typeof VmPlaced>;
 
 /**
- * Why a host refuses a machine: 409 it cannot ever, 503 not now, 507 not in this size. `VolumeBusy` (503): a volume is
- * held by another machine of this host, or its last state lies with another host, or it cannot be told. `VolumePathTaken`
- * (409): where a volume shall be there is something that is no folder.
+ * Why a host refuses a machine: 409 never here, 503 not now, 507 not in this size. `VolumeBusy` (503): another machine of
+ * this host has the volume, or its last state lies with another host, or that is unknown. `VolumePathTaken` (409): something
+ * that is no folder lies at the mount path.
  */
 export const VmRefused = z.object({
   error: z.string(),
@@ -68,7 +68,7 @@ export const VmRefused = z.object({
   ]),
   hint: z.string().exactOptional(),
   missingCapabilities: z.array(z.string()).exactOptional(),
-  /** How far the image is, when it is being built. */
+  /** Percent of the image that is built. */
   percent: z.number().exactOptional(),
 });
 export type VmRefused = z.infer<typeof VmRefused>;
@@ -76,13 +76,13 @@ export type VmRefused = z.infer<typeof VmRefused>;
 /** A machine on a host, as the host sees it. */
 export const VmReport = z.object({
   id: z.string(),
-  /** A paused one outlives its host's process: it is in the first heartbeat of the next. */
+  /** A paused machine outlives the process of its host: the first heartbeat of the next process reports it. */
   state: z.enum(["starting", "running", "paused"]),
-  /** Of a paused one its record, of a running one its last checkpoint. */
+  /** The record of a paused machine, or the last checkpoint of a running one. */
   ...Stored,
   /** When that checkpoint was taken, in milliseconds since the epoch. */
   checkpointAt: z.number().exactOptional(),
-  /** Set once it is gone without having been told to; repeated until the gateway has answered. */
+  /** Set when the machine ended without being told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
   /** Milliseconds since the epoch. */
   lastActivityAt: z.number(),
@@ -99,23 +99,23 @@ export const ImageReport = z.object({
 });
 export type ImageReport = z.infer<typeof ImageReport>;
 
-/** What a VM host says of itself: at its start, every 5 s, and at once on any change. */
+/** The heartbeat of a VM host: at its start, every 5 s, and at once on any change. */
 export const VmHeartbeat = z.object({
   type: z.literal("vm"),
-  /** New at every start of the host: what was placed under another one is lost. */
+  /** New at every start of the host: machines placed under another boot id are lost. */
   bootId: z.string().min(8).max(64),
   /** Grows by one with every heartbeat and every placement. */
   seq: count,
   /** Where the gateway reaches this host. */
   url: z.url({ protocol: /^https?$/ }),
   versions: z.object({ qemu: text, kernel: text.exactOptional() }),
-  /** How machines run, why not faster, and how long the trial boot took. Absent before the trial. */
+  /** How machines run, why not faster, and how long the trial boot took. Absent before the trial boot. */
   accel: z
     .object({ name: z.enum(["kvm", "hvf", "tcg"]), reason: text, bootMs: count })
     .exactOptional(),
-  /** What records can go on here. Absent before the trial. */
+  /** Only records of this platform can go on here. Absent before the trial boot. */
   platform: HostPlatform.exactOptional(),
-  /** What only some hosts can: absent is refused. */
+  /** Abilities that only some hosts have. Requests that need a missing one are refused. */
   capabilities: z.array(text).max(50),
   /** A user of its own per machine, or the host's own user. */
   isolation: z.enum(["uid", "none"]),
@@ -123,17 +123,17 @@ export const VmHeartbeat = z.object({
   egress: z.enum(["filtered", "off"]),
   /** What is weaker here than it could be, a sentence each. */
   weaknesses: z.array(text).max(20),
-  /** `host:port` pairs let through although private: SVC_EGRESS_ALLOW. */
+  /** Private addresses that machines may reach, as `host:port`: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
-  /** Clones of the common size that wait for an owner. */
+  /** How many warm machines wait for an owner. */
   warm: count,
   free: z.object({ cpu: count, memMb: count, diskGb: count, slots: count }),
   images: z.array(ImageReport).max(50),
-  /** Why it can serve nothing at all, with the fix. */
+  /** Why the host can serve nothing at all, with the fix. */
   hint: text.exactOptional(),
   draining: z.boolean().exactOptional(),
   vms: z.array(VmReport).max(1000),
-  /** Templates of customers that it has. */
+  /** Templates of customers whose records are on this host. */
   templates: z.array(z.string().max(100)).max(1000).exactOptional(),
   /** Snapshots that have reached the object store, each until a heartbeat with it was answered. */
   durableSnapshots: z.array(SnapshotId).max(200).exactOptional(),

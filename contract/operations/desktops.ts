@@ -13,7 +13,7 @@ const { createSandbox, pauseSandbox, resumeSandbox } = SANDBOXES;
 const { auth, bodyBytes } = createSandbox;
 const common = { auth, bodyBytes };
 
-/** What this surface leaves to POST /sandboxes: it has no headless kind, and records whatever it boots. */
+/** Codes that only POST /sandboxes answers: a desktop is never headless, and every boot of a desktop is recorded. */
 const NOT_OF_DESKTOPS: readonly string[] = [
   "RecordingRequiresDesktop",
   "RecordingRequiresGoldenBoot",

@@ -32,4 +32,5 @@ export const OPERATIONS = {
   ...ADMIN,
   ...INTERNAL,
 } as const;
+/** The name of an operation. */
 export type OperationName = keyof typeof OPERATIONS;

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { ErrorCode } from "../errors.ts";
 
+/** HTTP methods of operations. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Whose credential an operation takes: an API key, the operator's token, a host's token, or none. */
@@ -14,17 +15,17 @@ export interface Operation {
   /** One sentence. */
   summary: string;
   auth: Auth;
-  /** Cap of its body; a longer one is 413 before it is read. */
+  /** Longest request body; a longer body is 413 before it is read. */
   bodyBytes: number;
-  /** Whether it honours Idempotency-Key (document 2, Idempotency). */
+  /** The operation honours Idempotency-Key (document 2, Idempotency). */
   idempotent?: true;
-  /** Its body is bytes, passed on as they come. */
+  /** The request body is bytes, passed on as they come. */
   isRaw?: true;
   /** Query parameters, for the documents. */
   query?: Readonly<Record<string, { isRequired?: true; description: string }>>;
   request?: z.ZodType;
   /** Status of success and its body; null = no body. */
   success: { status: 200 | 201 | 202 | 204; body: z.ZodType | null };
-  /** Codes it may answer beside those of its credential and its body cap. */
+  /** Error codes of the operation, beside those of its credential and its body cap. */
   errors: readonly ErrorCode[];
 }

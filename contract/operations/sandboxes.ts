@@ -14,7 +14,7 @@ import {
 } from "../vm/sandbox.ts";
 import type { Operation } from "./operation.ts";
 
-/** What a resume may be refused for; so may whatever resumes by itself (`autoResume`). */
+/** Codes of a refused resume, also of a request that resumes by itself (`autoResume`). */
 export const RESUME_REFUSALS = [
   "NotEntitled",
   "InsufficientCredit",
@@ -27,7 +27,7 @@ export const RESUME_REFUSALS = [
 
 const common = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
 
-/** Document 2, Endpoints. An id that is not the caller's is `NotFound`, whatever is wrong with it. */
+/** Document 2, Endpoints. An id of another org or of no sandbox is `NotFound`. */
 export const SANDBOXES = {
   createSandbox: {
     ...common,

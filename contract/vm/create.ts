@@ -5,7 +5,7 @@ import { LifecycleWanted } from "./lifecycle.ts";
 import { MountPath } from "./mount-path.ts";
 import { BUILT_IN_TEMPLATES, Envs, Isolation, TEXTS, VM_SIZES, VmKind } from "./machine.ts";
 
-/** A size that may be asked for. On `shared` there is less of it (document 2, Limits). */
+/** A size that may be asked for. With `isolation: "shared"` the maximum is lower (document 2, Limits). */
 const size = ({ least, most }: { least: number; most: number }) =>
   z.int().min(least).max(most).nullish();
 
@@ -13,7 +13,7 @@ const label = z.string().max(1024);
 /** Opaque labels: at most 1024 characters a key and a value (document 2). */
 export const Labels = openMap(label, label, TEXTS);
 
-// A volume of any name may be asked for: what is not the org's is unknown.
+// Any id may be asked for: a volume of another org is unknown.
 const Mount = z.object({ volumeId: z.string().min(1), path: MountPath });
 const isDistinct = (texts: string[]): boolean => new Set(texts).size === texts.length;
 const Mounts = z
@@ -29,7 +29,7 @@ const timeoutMs = z.number().min(LIMITS.idleLeastMs).refine(Number.isInteger, "n
 
 /**
  * POST /sandboxes as it is sent: every field is optional, null is the default, unknown fields are
- * ignored. Source: document 2, Sandbox create request. What goes across fields is in `resolve.ts`.
+ * ignored. Source: document 2, Sandbox create request. Rules across fields are in `resolve.ts`.
  */
 export const CreateSandbox = z.object({
   kind: VmKind.nullish(),
@@ -52,13 +52,13 @@ export const CreateSandbox = z.object({
 });
 export type CreateSandbox = z.infer<typeof CreateSandbox>;
 
-/** What a template's name stands for. */
+/** The source that a template's name stands for. */
 export type TemplateName =
   | { type: "builtIn"; name: keyof typeof BUILT_IN_TEMPLATES }
   | { type: "custom"; id: string }
   | { type: "unknown" };
 
-/** Reads a template's name; a blank one is the default of the kind. */
+/** Reads a template's name; a blank name is the default of the kind. */
 export function templateNamed(text: string | null | undefined, kind: VmKind): TemplateName {
   const name = text?.trim() || (kind === "sandbox" ? "base" : "default");
   if (name.startsWith("tpl_")) return { type: "custom", id: name };

@@ -18,7 +18,7 @@ export const CreateDesktop = CreateSandbox.pick({
   record: true,
   volumes: true,
 }).extend({
-  /** Deprecated. Without a `timeoutMs` it is the idle window, in seconds. */
+  /** Deprecated: the idle window in seconds, when `timeoutMs` is absent. */
   ttlSeconds: z.number().positive().refine(Number.isInteger, "no whole number").nullish(),
   lifecycle: LifecycleWanted.pick({ onTimeout: true, autoResume: true }).strict().nullish(),
   isolation: Isolation.exclude(["shared"]).nullish(),
@@ -35,7 +35,7 @@ export const DesktopCreated = z.object({
 });
 export type DesktopCreated = z.infer<typeof DesktopCreated>;
 
-/** What a desktop is on its own surface: `ready` is `running` on the other one (document 2). */
+/** State of a desktop under /desktops: `ready` is `running` under /sandboxes (document 2). */
 export const DesktopStatus = z.enum(["starting", "ready", "paused", "releasing", "gone"]);
 export type DesktopStatus = z.infer<typeof DesktopStatus>;
 
@@ -49,7 +49,7 @@ export const DESKTOP_STATUS: Record<SandboxState, DesktopStatus> = {
   gone: "gone",
 };
 
-/** 200 of GET /desktops/:id. One that is gone has no deadline any more. */
+/** 200 of GET /desktops/:id. A desktop that is gone has no deadline. */
 export const DesktopRecord = z.object({
   sessionId: z.string(),
   status: DesktopStatus,

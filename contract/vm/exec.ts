@@ -14,9 +14,9 @@ export const ExecResult = z.object({
   exitCode: z.int(),
   stdout: z.string(),
   stderr: z.string(),
-  /** It was killed at `timeoutMs` with all it had started; the exit code is 124 (decision). */
+  /** The command was killed at `timeoutMs` with all its processes; the exit code is 124 (decision). */
   timedOut: z.literal(true).exactOptional(),
-  /** The kernel killed it for memory; the exit code is 137 (decision). */
+  /** The kernel killed the command for memory; the exit code is 137 (decision). */
   oom: z.literal(true).exactOptional(),
   /** Output beyond 8 MiB of a stream was dropped (decision). */
   truncated: z.literal(true).exactOptional(),

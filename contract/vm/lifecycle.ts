@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 
-/** What becomes of a machine that was idle for its whole window. */
+/** What happens to a machine that was idle for its whole window. */
 export const OnTimeout = z.enum(["pause", "kill"]);
 export type OnTimeout = z.infer<typeof OnTimeout>;
 
-// What is below its least is raised to that, whatever its sign.
+// A value below the minimum is raised to it, also a negative one.
 const wait = z.number().nullish();
 
 /** `lifecycle` of a create, as it is sent. Ranges are raised and capped, never refused (document 2). */
@@ -29,7 +29,7 @@ export interface Lifecycle {
   checkpointEveryMs: number | null;
 }
 
-/** Raises and caps what was asked for. `timeoutMs` is the idle window the machine really has. */
+/** Brings the wanted values into range. `timeoutMs` is the idle window of the machine, in ms. */
 export function lifecycleOf(wanted: LifecycleWanted, timeoutMs: number): Lifecycle {
   const parked = (ms: number | null | undefined) =>
     ms == null ? null : Math.min(Math.max(ms, LIMITS.parkLeastMs), timeoutMs);

@@ -5,7 +5,7 @@ import * as z from "zod";
 export const VmKind = z.enum(["sandbox", "desktop"]);
 export type VmKind = z.infer<typeof VmKind>;
 
-/** `dedicated`: a microVM of its own; `hardened`: without any network; `shared`: part of one (document 2). */
+/** `dedicated`: a microVM of its own; `hardened`: a microVM without any network; `shared`: a part of a microVM (document 2). */
 export const Isolation = z.enum(["dedicated", "hardened", "shared"]);
 export type Isolation = z.infer<typeof Isolation>;
 
@@ -25,7 +25,7 @@ export const VM_SIZES = {
   diskGb: { least: 1, most: 20, default: 4 },
 } as const;
 
-/** On `shared` there is less of it (document 2, Limits). */
+/** Maxima with `isolation: "shared"` (document 2, Limits). */
 export const SHARED_SIZES = {
   cpu: { most: 4 },
   memMb: { most: 2_048, default: 512 },
@@ -41,7 +41,7 @@ export const VmSize = {
 };
 
 const label = z.string().max(1024);
-/** The JSON Schema of a map of such texts. */
+/** The JSON Schema of a map of texts. */
 export const TEXTS = {
   propertyNames: { maxLength: 1024 },
   additionalProperties: { type: "string", maxLength: 1024 },
@@ -50,7 +50,7 @@ export const TEXTS = {
 /** The session's environment: at most 1024 characters a key and a value (document 2). */
 export const Envs = openMap(label.regex(/^[^=\0]+$/), label.regex(/^[^\0]*$/), TEXTS);
 
-/** What a size means: the whole machine's, or a share of one (document 2, create response). */
+/** What a size is of: the whole machine, or a share of a machine (document 2, create response). */
 export const Enforcement = z.object({
   cpu: z.enum(["vm", "weight"]),
   memMb: z.enum(["vm", "cgroup"]),

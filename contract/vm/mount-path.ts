@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 
-/** Below these, and at them, lies what the machine itself lives by. */
+/** Folders of the machine itself: nothing is mounted at them or below. */
 const SYSTEM = ["/dev", "/opt/svc", "/proc", "/run", "/sys"];
-/** What is in these must not be hidden; a folder below them may be. */
+/** Folders whose content must stay visible: nothing is mounted at them, but below them. */
 const NEEDED = ["/", "/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
 
 /** Where a volume is mounted: absolute, without `..`; two spellings of one path are one (document 2: unique). */

@@ -12,7 +12,7 @@ export const PREVIEW_CREDENTIALS = {
   cookie: "svc_token",
 } as const;
 
-/** What they were called before: refused, naming the new name (decision). */
+/** Former names: refused, naming the new name (decision). */
 export const FORMER_PREVIEW_CREDENTIALS = {
   query: "preview_token",
   header: "x-preview-token",
@@ -33,7 +33,7 @@ export function parsePort(text: string): number | null {
   return /^[1-9]\d{0,4}$/.test(text) && port <= 65_535 ? port : null;
 }
 
-/** What a preview's host name says; null when it is none of this domain. */
+/** Label and port of a preview's host name; null when the name is not below this domain. */
 export function parsePreviewHost(
   hostname: string,
   domain: string,

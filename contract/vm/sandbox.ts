@@ -16,7 +16,7 @@ export type SandboxState = z.infer<typeof SandboxState>;
 export const GoneReason = z.enum(["deleted", "idle", "machine_died", "host_lost"]);
 export type GoneReason = z.infer<typeof GoneReason>;
 
-/** 201 of POST /sandboxes: what it got. */
+/** 201 of POST /sandboxes: the sandbox that was made. */
 export const SandboxCreated = z.object({
   sandboxId: z.string(),
   kind: VmKind,
@@ -44,19 +44,19 @@ export const SandboxRecord = z.object({
   cpu: z.int(),
   memMb: z.int(),
   diskGb: z.int(),
-  /** Once it is gone (decision). */
+  /** Present once the sandbox is gone (decision). */
   closeReason: GoneReason.exactOptional(),
 });
 export type SandboxRecord = z.infer<typeof SandboxRecord>;
 
-/** 200 of GET /sandboxes, newest first. `nextCursor` is there only when another page exists. */
+/** 200 of GET /sandboxes, newest first. `nextCursor` is present when another page exists. */
 export const SandboxList = z.object({
   sandboxes: z.array(SandboxRecord),
   nextCursor: z.string().exactOptional(),
 });
 export type SandboxList = z.infer<typeof SandboxList>;
 
-/** POST /sandboxes/:id/timeout. Whatever is no idle window means the default one. */
+/** POST /sandboxes/:id/timeout. A value that is no idle window means the default. */
 export const SetTimeout = z.object({
   timeoutMs: z.unknown().optional().meta({ type: "integer", description: "The idle window." }),
 });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { Labels } from "./create.ts";
 import { VmKind } from "./machine.ts";
 
-/** `creating` while it is taken; `failed` ones hold nothing and can only be deleted (decision). */
+/** State of a snapshot: `creating` while it is taken; a `failed` one holds nothing and can only be deleted (decision). */
 export const SnapshotState = z.enum(["creating", "ready", "failed"]);
 export type SnapshotState = z.infer<typeof SnapshotState>;
 
@@ -15,15 +15,15 @@ export const CreateSnapshot = z.object({
 });
 export type CreateSnapshot = z.infer<typeof CreateSnapshot>;
 
-/** A snapshot as its owner sees it (decision). What is known only once it is taken is null until then. */
+/** A snapshot as its owner sees it (decision). Values that are known once it is taken are null until then. */
 export const SnapshotRecord = z.object({
   snapshotId: z.string(),
   name: z.string(),
   kind: VmKind,
   state: SnapshotState,
-  /** Whose it is: only that machine reverts to it. */
+  /** The sandbox it was taken of: only that sandbox can revert to it. */
   sandboxId: z.string(),
-  /** What its machine had been forked from or was last reverted to. */
+  /** The snapshot from which the sandbox was forked, or to which it last went back. */
   parentSnapshotId: z.string().nullable(),
   template: z.string(),
   cpu: z.int(),
@@ -31,16 +31,16 @@ export const SnapshotRecord = z.object({
   diskGb: z.int(),
   sizeBytes: z.int().nullable(),
   platform: z.object({ arch: z.string(), machine: z.string() }).nullable(),
-  /** It is in the object store: it outlives its host. */
+  /** Whether the snapshot is in the object store, and so outlives its host. */
   durable: z.boolean(),
-  /** How many live machines descend from it. */
+  /** How many living sandboxes descend from it. */
   children: z.int(),
   metadata: z.record(z.string(), z.string()),
   createdAt: z.iso.datetime(),
 });
 export type SnapshotRecord = z.infer<typeof SnapshotRecord>;
 
-/** 200 of GET /snapshots, newest first. `nextCursor` is there only when another page exists. */
+/** 200 of GET /snapshots, newest first. `nextCursor` is present when another page exists. */
 export const SnapshotList = z.object({
   snapshots: z.array(SnapshotRecord),
   nextCursor: z.string().exactOptional(),

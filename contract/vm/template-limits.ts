@@ -15,7 +15,7 @@ export const TEMPLATE_LIMITS = {
   /** How long a server may take to be ready, at most and unless the request says otherwise. */
   readyMostMs: 10 * MINUTE,
   readyMs: MINUTE,
-  /** Longest build; then it failed. */
+  /** Longest build; a longer build fails. */
   buildMs: 60 * MINUTE,
   /** How long a build waits for a host that can take it. */
   hostWaitMs: 10 * MINUTE,
@@ -25,13 +25,13 @@ export const TEMPLATE_LIMITS = {
   restarts: 3,
   /** Builds of an org at once, beside its machines. */
   buildsAtOnce: 1,
-  /** What is kept of a log: the newest lines. */
+  /** How much of a log is kept: its newest lines. */
   logLines: 10_000,
   lineCharacters: 4096,
   /** Lines of one page. */
   pageLines: 1000,
-  /** How long a host holds a question for news of a build; then it answers that there is none. */
+  /** How long a host holds a request for news of a build before it answers without any. */
   newsMs: 10 * SECOND,
-  /** How long a host builds on with a gateway that does not ask. */
+  /** How long a host goes on building while the gateway does not ask. */
   unheardMs: 3.5 * MINUTE,
 } as const;

@@ -53,7 +53,7 @@ export const BuildStep = z.discriminatedUnion("type", [
   }),
   /** A line of bash. */
   z.strictObject({ type: z.literal("run"), cmd, user: user.exactOptional() }),
-  /** For what follows, and for every command of machines made of the template. */
+  /** For the following steps, and for every command of machines made of the template. */
   z.strictObject({
     type: z.literal("env"),
     envs: Envs.refine((envs) => Object.keys(envs).length <= TEMPLATE_LIMITS.envs, "too many"),
@@ -80,7 +80,7 @@ export const BuildStep = z.discriminatedUnion("type", [
 ]);
 export type BuildStep = z.infer<typeof BuildStep>;
 
-/** Needs files of the client's machine, which nobody can send: refused with a code of its own. */
+/** A step that needs files of the client's computer: refused with a code of its own. */
 const CopyStep = z.strictObject({
   type: z.literal("copy"),
   src: z.string(),
@@ -88,11 +88,11 @@ const CopyStep = z.strictObject({
   hash: z.string().exactOptional(),
 });
 
-/** A step as it is sent. */
+/** A step of a build, in a request. */
 export const TemplateStep = z.discriminatedUnion("type", [...BuildStep.options, CopyStep]);
 export type TemplateStep = z.infer<typeof TemplateStep>;
 
-/** A server that runs in the template's memory: a machine made of it answers at once. */
+/** A server that runs when the template is saved: machines made of the template answer at once. */
 export const TemplateStart = z.strictObject({
   cmd,
   ready: z

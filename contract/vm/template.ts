@@ -8,7 +8,7 @@ const size = ({ least, most }: { least: number; most: number }) =>
   z.int().min(least).max(most).nullish();
 const name = z.string().min(1).max(200);
 
-/** What a build begins with: a built-in template or one of the org's, or a snapshot of the org's. */
+/** The base of a build: a built-in template, a template of the org, or a snapshot of the org. */
 const From = z
   .strictObject({ template: name.exactOptional(), snapshot: name.exactOptional() })
   .refine(
@@ -23,7 +23,7 @@ export const CreateTemplate = z.object({
   cpu: size(VM_SIZES.cpu),
   memMb: size(VM_SIZES.memMb),
   diskGb: size(VM_SIZES.diskGb),
-  /** Runs every step, also those that were run before. */
+  /** Runs every step anew, also steps whose results are kept. */
   skipCache: z.boolean().nullish(),
   compiled: z.strictObject({
     from: From,
@@ -35,10 +35,11 @@ export const CreateTemplate = z.object({
 });
 export type CreateTemplate = z.infer<typeof CreateTemplate>;
 
+/** State of a template: a failed one holds nothing (decisions). */
 export const TemplateState = z.enum(["building", "ready", "failed"]);
 export type TemplateState = z.infer<typeof TemplateState>;
 
-/** A custom template (observer-snapshots-templates, Templates). Built-in ones have a name for an id, and no steps. */
+/** A custom template (decisions, Templates). A built-in template has a name for an id, and no steps. */
 export const Template = z.object({
   templateId: z.string(),
   name: z.string(),
@@ -47,7 +48,7 @@ export const Template = z.object({
   cpu: z.int(),
   memMb: z.int(),
   diskGb: z.int(),
-  /** How many steps are done, of how many. */
+  /** How many of the `steps` are done. */
   step: count,
   steps: count,
   error: z.object({ step: count, message: z.string() }).exactOptional(),
@@ -56,7 +57,7 @@ export const Template = z.object({
 });
 export type Template = z.infer<typeof Template>;
 
-/** One that comes with the service. */
+/** A template that comes with the service. */
 export const BuiltInTemplate = Template.omit({ createdAt: true }).extend({
   builtin: z.literal(true),
 });
@@ -70,9 +71,9 @@ export type TemplateList = z.infer<typeof TemplateList>;
 export const TemplateLogEntry = z.object({
   /** Milliseconds since the epoch. */
   ts: z.number(),
-  /** The step it is of, counted from 1; 0 before the first, one more than there are for `start` and what follows. */
+  /** The number of the step, from 1; 0 before the first step; one more than there are steps for `start` and what follows. */
   step: count,
-  /** `system`: of the build itself. */
+  /** `system`: a line of the build itself. */
   stream: z.enum(["stdout", "stderr", "system"]),
   line: z.string(),
 });

@@ -10,7 +10,7 @@ const MOST_LABEL = 1024;
 const loose = (type: string, description: string) =>
   z.unknown().optional().meta({ type, description });
 
-/** POST /volumes as it is sent. Nothing in an object is refused: what is no use is dropped (`volumeFields`). */
+/** POST /volumes. Nothing in an object is refused: useless values are dropped (`volumeFields`). */
 export const CreateVolume = z.object({
   name: loose("string", "Trimmed, cut at 200 characters; blank is `volume`."),
   sizeMb: loose("integer", "A hint, not enforced; at most 1048576."),
@@ -18,7 +18,7 @@ export const CreateVolume = z.object({
 });
 export type CreateVolume = z.infer<typeof CreateVolume>;
 
-/** A volume as its org sees it. What is unset is absent (document 2, Volume). */
+/** A volume as its org sees it. Unset fields are absent (document 2, Volume). */
 export const Volume = z.object({
   volumeId: VolumeId,
   name: z.string(),
@@ -28,7 +28,7 @@ export const Volume = z.object({
 });
 export type Volume = z.infer<typeof Volume>;
 
-/** 200 of GET /volumes: all of the org's, newest first. */
+/** 200 of GET /volumes: all volumes of the org, newest first. */
 export const VolumeList = z.object({ volumes: z.array(Volume) });
 export type VolumeList = z.infer<typeof VolumeList>;
 
@@ -36,7 +36,7 @@ export type VolumeList = z.infer<typeof VolumeList>;
 export const VolumeDeleted = z.object({ ok: z.literal(true) });
 export type VolumeDeleted = z.infer<typeof VolumeDeleted>;
 
-/** What is stored of a create request: never a refusal. */
+/** The stored fields of a create request. Never refuses. */
 export function volumeFields({ name, sizeMb, metadata }: CreateVolume) {
   const labels = labelsOf(metadata);
   const size = sizeOf(sizeMb);
@@ -45,12 +45,12 @@ export function volumeFields({ name, sizeMb, metadata }: CreateVolume) {
 
 function nameOf(value: unknown): string {
   const text = typeof value === "string" ? value.trim() : "";
-  // A pair of surrogates that the cut would part is left out whole; what else is half of one cannot be stored.
+  // A surrogate pair that the cut would part is left out whole. Other halves of pairs cannot be stored.
   const cut = text.slice(0, MOST_NAME).replace(/[\uD800-\uDBFF]$/, "");
   return cut.replace(/\p{Surrogate}/gu, "\uFFFD") || "volume";
 }
 
-/** Whole MiB, or null for what is no sane size. */
+/** Whole MiB, or null for a value that is no sane size. */
 function sizeOf(value: unknown): number | null {
   if (typeof value !== "number" || !Number.isFinite(value) || value < 1) return null;
   return Math.min(Math.floor(value), MOST_SIZE_MB);

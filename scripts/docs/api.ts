@@ -50,19 +50,19 @@ const SOCKETS = `## WebSockets
 |---|---|---|
 | \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 502 the pool failed |
 | \`/cdp/:sessionId\` | raw DevTools protocol | the same, without 428 |
-| \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · what a resume may be refused for · 502 the machine failed |
+| \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · the refusals of a resume · 502 the machine failed |
 | \`/stream/:id\` | the screen of a desktop | 404 bad id, gone, or a sandbox |
 
 The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser or the machine.
 
 ## Previews
 
-\`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Everything below that host name goes to
-the server inside as it is: any method, path, body, server-sent events, WebSockets. The token stands in the query \`svc_token\`, the header
-\`x-svc-preview-token\`, or the cookie that a request with the query is answered with; it lives for an hour, and the guest never sees it. Refusals
-are a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
-\`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running, or what a resume may be refused for · 425 \`PortNotReady\`, nothing listens yet · 502 the machine failed.
-\`Domain\` is taken off the cookies of the server inside: they stay with its host name.
+\`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Every request to that host name
+reaches the server inside unchanged: any method, path and body, server-sent events, WebSockets. The token stands in the query \`svc_token\`, in the header
+\`x-svc-preview-token\`, or in the cookie that answers a request with the query. The token lives for an hour, and the guest never sees it. A refusal
+is a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
+\`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 502 the machine failed.
+Cookies of the server inside lose their \`Domain\`: they stay with the preview's host name.
 `;
 
 function errorTable(): string {

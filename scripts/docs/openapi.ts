@@ -23,7 +23,7 @@ export function openapi(): Json {
     info: {
       title: "svc",
       version: "1",
-      description: "Browsers and Linux machines on demand.",
+      description: "Browsers, sandboxes and desktops on demand.",
       license: LICENSE,
     },
     security: [{ apiKey: [] }],

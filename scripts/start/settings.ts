@@ -1,4 +1,5 @@
 import { count } from "@svc/host-kit/host-settings.ts";
+import { LOG_FORMAT } from "@svc/host-kit/log.ts";
 import { optionalSetting, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
 
@@ -43,4 +44,5 @@ export const START_SETTINGS = {
     meaning: "`1`: never call the package manager.",
     schema: z.string(),
   }),
+  logFormat: LOG_FORMAT,
 };

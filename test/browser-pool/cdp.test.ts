@@ -8,9 +8,10 @@ import type { JsonObject } from "../../browser-pool/cdp/envelope.ts";
 import type { MuxClient } from "../../browser-pool/cdp/sessions.ts";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { judge } from "../../browser-pool/launch/fitness.ts";
-import { type Slot, launchSlot } from "../../browser-pool/slot.ts";
-import { rootOf } from "../../browser-pool/wire/layout.ts";
-import { Playwrights } from "../../browser-pool/wire/playwrights.ts";
+import { launchSlot } from "../../browser-pool/slots/launch.ts";
+import type { Slot } from "../../browser-pool/slots/slot.ts";
+import { rootOf } from "../../browser-pool/playwrights/folders.ts";
+import { PlaywrightProcesses } from "../../browser-pool/playwrights/processes.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { below } from "./processes.ts";
 
@@ -108,17 +109,24 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
   let slot: Slot;
   let another: () => Promise<Slot>;
   let folder: string;
-  let playwrights: Playwrights;
+  let playwrights: PlaywrightProcesses;
 
   beforeAll(async () => {
     const fitness = await judge(process.env.SVC_CHROMIUM || null);
     if ("hint" in fitness) throw new Error(fitness.hint);
     folder = await mkdtemp(join(tmpdir(), "mux-"));
     await chmod(folder, 0o711);
-    const machine = { fitness: { ...fitness, isolation: "shared-uid" as const }, cgroups: null };
+    const hostFitness = {
+      fitness: { ...fitness, isolation: "shared-uid" as const },
+      cgroups: null,
+    };
     const root = rootOf(folder);
-    playwrights = await Playwrights.prepare({ root, machine, log: createLog("test", "silent") });
-    const plan = { ...machine, folder, playwrights, allowance: await Allowance.of([]) };
+    playwrights = await PlaywrightProcesses.open({
+      root,
+      hostFitness,
+      log: createLog("test", "silent"),
+    });
+    const plan = { ...hostFitness, folder, playwrights, allowance: await Allowance.of([]) };
     let count = 0;
     another = () => launchSlot(plan, ++count, count - 1, new AbortController().signal);
     slot = await another();
@@ -193,13 +201,16 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
   test("attaches a wire version when it is wanted, once, and loads no other", async () => {
     const loaded = () =>
       below(process.pid)
-        .flatMap(({ command }) => /playwright.main\.ts \S+ (\S+)/.exec(command)?.[1] ?? [])
+        .flatMap(({ command }) => /playwright-process.main\.ts \S+ (\S+)/.exec(command)?.[1] ?? [])
         .filter((version, at, all) => all.indexOf(version) === at)
         // They come by pid, and pids begin again.
         .toSorted();
     const { clients } = slot.mux.remembered;
     expect(loaded()).toEqual(["1.65"]);
-    const [one, other] = await Promise.all([slot.wire.at("1.64"), slot.wire.at("1.64")]);
+    const [one, other] = await Promise.all([
+      slot.playwrights.attach("1.64"),
+      slot.playwrights.attach("1.64"),
+    ]);
     expect(one).toEqual(other);
     expect(slot.mux.remembered.clients).toBe(clients + 1);
     expect(loaded()).toEqual(["1.64", "1.65"]);

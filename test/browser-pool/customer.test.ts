@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import { type AddressInfo, Socket } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
-import { Customer } from "../../browser-pool/playwright/customer.ts";
-import type { CustomerEvent } from "../../browser-pool/wire/control.ts";
+import { Customer } from "../../browser-pool/playwright-process/customer.ts";
+import type { CustomerEvent } from "../../browser-pool/playwrights/messages.ts";
 
 const MIB = 1024 * 1024;
 /** Stands for Playwright's: it answers upgrades that it is handed. */

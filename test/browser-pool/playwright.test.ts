@@ -37,7 +37,7 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
 
   /** The pid of the Playwright of a minor. */
   function pidOf(version: string): number {
-    const ofVersion = new RegExp(`^\\S*/node .*playwright/main\\.ts \\S+ ${version} ?$`);
+    const ofVersion = new RegExp(`^\\S*/node .*playwright-process/main\\.ts \\S+ ${version} ?$`);
     const found = below(rig.child.pid ?? 0).find(({ command }) => ofVersion.test(command));
     if (!found) throw new Error(`no Playwright ${version}`);
     return found.pid;

@@ -4,8 +4,8 @@ import { type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { controlText } from "../../browser-pool/wire/control.ts";
-import { watchPulse } from "../../browser-pool/wire/pulse.ts";
+import { controlText } from "../../browser-pool/playwrights/messages.ts";
+import { watchPulse } from "../../browser-pool/playwrights/pulse.ts";
 
 /** Two ends of a connection. */
 async function pair(): Promise<[Socket, Socket]> {

@@ -1,8 +1,11 @@
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { confine } from "../../browser-pool/playwright/confinement.ts";
-import { ServedVersions, UnknownPlaywright } from "../../browser-pool/wire/served.ts";
+import { confine } from "../../browser-pool/playwright-process/confinement.ts";
+import {
+  ServedVersions,
+  UnknownPlaywright,
+} from "../../browser-pool/playwrights/served-versions.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { byWireOf, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";

@@ -3,7 +3,7 @@ import { missingBrowser } from "../support/process/needs.ts";
 import { serviceOf } from "./caller.ts";
 import { BROWSER_TABLES, browserDecided } from "./browser-tables.ts";
 import { coverageTable, missingRows, strangeRows } from "./coverage.ts";
-import { SECTIONS } from "./sections/index.ts";
+import { errors, SECTIONS, type Section, WAITING } from "./sections/index.ts";
 import { isDeployed, openTarget } from "./target.ts";
 
 const missing = isDeployed() ? undefined : await missingBrowser();
@@ -17,8 +17,21 @@ describe.skipIf(missing)(`document 1${reason}`, { timeout: 240_000 }, async () =
     await service?.close();
   });
 
-  describe.each(service ? Object.entries(SECTIONS) : [])("%s", (_name, section) => {
+  const run = (section: Section): void => {
     if (service) section(service);
+  };
+  describe.concurrent("together", () => {
+    describe.each(Object.entries(WAITING))("%s", (_name, section) => {
+      run(section);
+    });
+    describe("in turn", () => {
+      describe.each(Object.entries(SECTIONS))("%s", { concurrent: false }, (_name, section) => {
+        run(section);
+      });
+    });
+  });
+  describe("errors", () => {
+    run(errors);
   });
 
   test("every status of the document that a black box can provoke was seen, and no other", () => {

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
-import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp } from "node:net";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { WebSocket } from "ws";
+import { firstResponse, parseRaw } from "../support/process/raw-http.ts";
 import { noteStatus } from "./coverage.ts";
 
 /** How a handshake went. `socket` is open after a 101 and null otherwise. */
@@ -77,24 +78,8 @@ export async function sendRaw(base: URL, request: string, lines: string[] = []) 
   await once(socket, isTls ? "secureConnect" : "connect");
   const head = [`${request} HTTP/1.1`, `Host: ${base.host}`, "Connection: close", ...lines];
   socket.write(`${head.join("\r\n")}\r\n\r\n`);
-  const answer = await wholeAnswer(socket);
-  const [first = "", ...rest] = answer.split("\r\n\r\n");
+  const { status, body } = parseRaw(await firstResponse(socket));
   const [method = "", path = ""] = request.split(" ");
-  const status = Number(first.split(" ")[1]);
-  const body = rest.join("\r\n\r\n");
   noteStatus(method, new URL(path, base).pathname, status, body);
   return { status, body };
-}
-
-/** What comes, to the length that its head tells or to the end: a server that waits for a body keeps the line open. */
-async function wholeAnswer(socket: Socket): Promise<string> {
-  let answer = "";
-  for await (const part of socket.setEncoding("latin1")) {
-    answer += String(part);
-    const [head = "", ...rest] = answer.split("\r\n\r\n");
-    const length = /^content-length: *(\d+)/im.exec(head)?.[1];
-    if (rest.length > 0 && rest.join("\r\n\r\n").length >= Number(length ?? Infinity)) break;
-  }
-  socket.destroy();
-  return Buffer.from(answer, "latin1").toString();
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
+import { firstResponse, parseRaw, sendRaw } from "../support/process/raw-http.ts";
 import { VmGateway } from "../support/process/vm-gateway.ts";
 
 let it: VmGateway;
@@ -100,16 +100,7 @@ test("an upload whose told length is above the cap is 413 before a byte of it", 
     `PUT ${pathOf(await it.fileUrl("upload", "/big"))} HTTP/1.1`,
     `Content-Length: ${LIMITS.fileBodyBytes + 1}`,
   ]);
-  // Its length says where the answer ends: the connection stays open for the rest of the body.
-  let answer = "";
-  const isWhole = () => {
-    const { head, body } = parseRaw(answer);
-    const [, length] = /^content-length: (\d+)/im.exec(head) ?? [];
-    return length !== undefined && body.length >= Number(length);
-  };
-  while (!isWhole()) answer += String((await once(socket, "data"))[0]);
-  socket.destroy();
-  const { status, body } = parseRaw(answer);
+  const { status, body } = parseRaw(await firstResponse(socket));
   expect([status, JSON.parse(body)]).toMatchObject([413, { code: "PayloadTooLarge" }]);
 });
 

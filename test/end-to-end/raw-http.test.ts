@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { afterAll, describe, expect, test } from "vitest";
 import { testGateway } from "../support/process/gateway.ts";
@@ -29,6 +31,21 @@ describe.each(Object.entries(OPERATIONS))("%s", (_name, op) => {
     const body: unknown = JSON.parse(answer.body);
     expect(body).toMatchObject({ code: "PayloadTooLarge", limit: op.bodyBytes });
   });
+});
+
+test("a connection whose body never comes is closed behind the answer", async () => {
+  const { hostname, port } = gateway.url;
+  const socket = connect(Number(port), hostname);
+  const { bodyBytes } = OPERATIONS.createSandbox;
+  const lines = [
+    "POST /sandboxes HTTP/1.1",
+    `Host: ${gateway.url.host}`,
+    `Authorization: Bearer ${key}`,
+    `Content-Length: ${bodyBytes + 1}`,
+    "Connection: close",
+  ];
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+  expect(parseRaw(await text(socket)).status).toBe(413);
 });
 
 test("an upgrade without Sec-WebSocket-Key is refused as plain text", async () => {

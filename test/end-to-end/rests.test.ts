@@ -44,12 +44,13 @@ describe.skipIf(await missingMachine())("a real machine rests", { timeout: LONG 
   const KEEPER =
     "mkfifo /run/in; while :; do read word < /run/in; all=$all$word; echo $all > /run/out; done";
 
-  test.each([
+  // They wait for time to pass, so they wait together.
+  test.concurrent.each([
     ["when it is asked to", {}],
     // Should this computer stand still for longer than that before a command, the command wakes it.
     [
       "when its window is over",
-      { timeoutMs: 15_000, lifecycle: { onTimeout: "pause", autoResume: true } },
+      { timeoutMs: 5_000, lifecycle: { onTimeout: "pause", autoResume: true } },
     ],
     [
       "when it was parked long enough",

@@ -32,10 +32,15 @@ describe.skipIf(await missingMachine())("snapshots of a real machine", { timeout
   let host: VmHostProcess;
   let call: RealMachines["call"];
   let machines: RealMachines;
+  let aged: string;
 
   beforeAll(async () => {
     machines = await RealMachines.start();
     ({ host, call } = machines);
+    // Its checkpoint is a minute away: the minute passes while others are tested.
+    const lifecycle = { checkpointEveryMs: 60_000, parkAfterMs: 5000, parkMaxMs: 10_000 };
+    aged = (await create({ memMb: 512, lifecycle })).sandboxId;
+    await write(aged, "kept");
   }, LONG);
   afterAll(() => machines?.close());
 
@@ -108,9 +113,7 @@ describe.skipIf(await missingMachine())("snapshots of a real machine", { timeout
   });
 
   test("a machine with a checkpoint outlives its host's sudden death, as of the checkpoint", async () => {
-    const lifecycle = { checkpointEveryMs: 60_000, parkAfterMs: 5000, parkMaxMs: 10_000 };
-    const { sandboxId: id } = await create({ memMb: 512, lifecycle });
-    await write(id, "kept");
+    const id = aged;
     // Idle, it is parked meanwhile; it is saved all the same.
     await vi.waitFor(async () => expect(await checkpointed()).toContain(id), PATIENCE);
     await host.kill("SIGKILL");

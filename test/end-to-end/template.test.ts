@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
@@ -11,16 +14,60 @@ import { missingMachine } from "../vm-host/rig/needs.ts";
 const PATIENCE = { timeout: 400_000, interval: 500 };
 const LONG = 900_000;
 
+/** A step of a build waits at it until the test opens it. */
+class Gate {
+  readonly #server = createServer((_request, response) => {
+    response.writeHead(this.#isOpen ? 200 : 503).end();
+  });
+  #isOpen = false;
+
+  static async start(): Promise<Gate> {
+    const gate = new Gate();
+    gate.#server.listen(0, "127.0.0.1");
+    await once(gate.#server, "listening");
+    return gate;
+  }
+
+  get #port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** As SVC_EGRESS_ALLOW wants it. */
+  get address(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** The command that waits, inside a machine. */
+  get wait(): string {
+    return `until curl -sfm 10 http://10.0.2.2:${this.#port}/; do sleep 0.2; done`;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
 describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, () => {
   let host: VmHostProcess;
   let call: RealMachines["call"];
   let machines: RealMachines;
 
+  let gate: Gate;
+
   beforeAll(async () => {
-    machines = await RealMachines.start();
+    gate = await Gate.start();
+    machines = await RealMachines.start({}, undefined, { SVC_EGRESS_ALLOW: gate.address });
     ({ host, call } = machines);
   }, LONG);
-  afterAll(() => machines?.close());
+  afterAll(async () => {
+    await machines?.close();
+    gate?.close();
+  });
 
   async function begin(compiled: object): Promise<Template> {
     const body = {
@@ -100,13 +147,14 @@ describe.skipIf(await missingMachine())("a custom template", { timeout: LONG }, 
     const { templateId } = await begin({
       steps: [
         { type: "run", cmd: "echo first" },
-        // Long enough that the kill finds it there.
-        { type: "run", cmd: "echo second; sleep 60; echo done" },
+        // It lasts until the kill has found it there.
+        { type: "run", cmd: `echo second; ${gate.wait}; echo done` },
       ],
     });
     const page = async (): Promise<string> => (await call(`/templates/${templateId}/logs`)).text();
     await vi.waitFor(async () => expect(await page()).toContain('"line":"second"'), PATIENCE);
     await host.kill("SIGKILL");
+    gate.open();
     await host.restart();
     expect(await over(templateId)).toMatchObject({ state: "ready", step: 2 });
     const text = await page();

@@ -38,7 +38,7 @@ beforeEach(async () => {
     log: createLog("test", "silent"),
     quietMs: 50,
     call: fetch,
-    snapshot,
+    nextBeat: snapshot,
     onAnswer: (reply) => void ended.push(...reply.end),
   });
 });

@@ -1,7 +1,9 @@
-// Guards the documents that are made from the contract: each operation stands in openapi.json and in the API page, once.
+// Guards the documents that are made from the contract and the settings: each operation stands in openapi.json and in the API page, once.
+import { globSync, readFileSync } from "node:fs";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import { expect, test } from "vitest";
 import { apiDocument } from "../../scripts/docs/api.ts";
+import { VARIABLES } from "../../scripts/docs/configuration.ts";
 import { openapi } from "../../scripts/docs/openapi.ts";
 
 test("every operation but the hosts' stands in the OpenAPI document under its own name, and no other", () => {
@@ -20,4 +22,20 @@ test("the API document names every route and every code it may answer", () => {
     expect(isShown).toBe(op.auth !== "host");
   }
   expect(text).toContain("402 FeatureRequiresPlan");
+});
+
+/** Programs give each other these; nobody sets them. */
+const INTERNAL = /^SVC_(AGENT_(?!DIR)\w+|WORKERD)$/;
+
+test("every variable that a program reads stands in the table of settings", () => {
+  const sources = globSync(
+    "{src,durable-objects,control-plane,host-kit,browser-pool,vm-host,guest-agent,scripts}/**/*.{ts,mjs}",
+  );
+  const named = sources.flatMap(
+    (file) => readFileSync(file, "utf8").match(/\bSVC_[A-Z_]+\b/g) ?? [],
+  );
+  const unknown = new Set(
+    named.filter((name) => !VARIABLES.includes(name) && !INTERNAL.test(name)),
+  );
+  expect([...unknown]).toEqual([]);
 });

@@ -64,20 +64,41 @@ test.each([
   ["a file without tests", "export {};", "0 passed, 1 failed", 1],
   ["no file at all", undefined, "0 passed, 1 failed", 1],
 ])("the tally counts %s", async (_name, body, line, code) => {
+  const run = await runOf(body === undefined ? {} : { "a.test.ts": body });
+  expect(run.said.at(-1)).toBe(line);
+  expect(run.code).toBe(code);
+});
+
+test("a run names its ten slowest files before the tally, the slowest first", async () => {
+  const lasting = (ms: number) =>
+    `test("a", () => new Promise((done) => setTimeout(done, ${ms})), 60_000);`;
+  const names = Array.from({ length: 10 }, (_, at) => [`quick-${at}.test.ts`, lasting(0)]);
+  const run = await runOf({ ...Object.fromEntries(names), "slow.test.ts": lasting(4_000) });
+  const from = run.said.indexOf("Slowest files:") + 1;
+  const named = run.said.slice(from, from + 10);
+  for (const line of named) expect(line).toMatch(/^ +\d+ s {2}(quick-\d|slow)\.test\.ts$/);
+  const seconds = named.map((line) => Number.parseInt(line, 10));
+  expect(seconds).toEqual(seconds.toSorted((one, other) => other - one));
+  expect(named.join("\n")).toContain("slow.test.ts");
+  expect(run.said.slice(from + 10)).toEqual(["", "11 passed, 0 failed"]);
+});
+
+/** What a run of these files printed, by line, and its exit code. */
+async function runOf(files: Record<string, string>): Promise<{ said: string[]; code: unknown }> {
   const root = mkdtempSync(join(tmpdir(), "svc-tally-"));
   symlinkSync(resolve("node_modules"), join(root, "node_modules"));
-  if (body !== undefined) writeFileSync(join(root, "a.test.ts"), `${HEAD}\n${body}`);
+  for (const [name, body] of Object.entries(files))
+    writeFileSync(join(root, name), `${HEAD}\n${body}`);
   const vitest = resolve("node_modules/vitest/vitest.mjs");
   const reporters = ["--reporter=default", `--reporter=${resolve("scripts/tally.ts")}`];
   const env = { ...process.env, VITEST: undefined, NO_COLOR: "1" };
   const args = [vitest, "run", "--root", root, ...reporters];
   // Not in one go: a test that keeps its own runner waiting for a minute fails the whole run.
-  const run = await new Promise<{ said: string; code: unknown }>((resolve) => {
-    execFile(process.execPath, args, { env }, (error, said) =>
-      resolve({ said, code: error?.code ?? 0 }),
+  const run = await new Promise<{ said: string; code: unknown }>((done) => {
+    execFile(process.execPath, args, { env, cwd: root }, (error, said) =>
+      done({ said, code: error?.code ?? 0 }),
     );
   });
   rmSync(root, { recursive: true });
-  expect(run.said.trimEnd().split("\n").at(-1)).toBe(line);
-  expect(run.code).toBe(code);
-});
+  return { said: run.said.trimEnd().split("\n"), code: run.code };
+}

@@ -52,7 +52,7 @@ export function commandsOf(step: CommandStep, { envs, cwd, user }: Setting): Bui
   }
 }
 
-// One that is there stays as it is.
+// A user that is there stays as it is.
 const USER_LINE = 'id -u "$1" >/dev/null 2>&1 || useradd --create-home --shell /bin/bash "$1"';
 
 function aptCommands(packages: string[]): string[][] {

@@ -39,8 +39,8 @@ export class BuildLog {
     return { entries, nextOffset: from + entries.length };
   }
 
-  /** Resolves when there is something new, or after `ms`. */
-  async news(ms: number): Promise<void> {
+  /** Resolves when there is a new line or a new state, or after `ms`. */
+  async changed(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ms);
     this.#waiting.add(resolve);

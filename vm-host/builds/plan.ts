@@ -4,14 +4,14 @@ import { hashOf } from "../images/recipe.ts";
 /** Counts up when the same steps make something else. */
 const FORMAT = 1;
 
-/** What the steps so far have set for those that follow, and for machines of the template. */
+/** What the steps so far have set for the steps that follow, and for machines of the template. */
 export interface Setting {
   envs: Record<string, string>;
   cwd: string | undefined;
   user: string | undefined;
 }
 
-/** A step, what is set when it runs, and the name of what it makes. */
+/** A step, what is set when it runs, and the key of its result. */
 export interface PlannedStep {
   /** Counted from 1. */
   number: number;
@@ -19,7 +19,7 @@ export interface PlannedStep {
   before: Setting;
   /** The hash of all that led here, this step included. */
   key: string;
-  /** Done anew each time, for it costs nothing: no layer is kept of it. */
+  /** Done anew each time, for it costs nothing: no result is kept. */
   isLight: boolean;
 }
 
@@ -31,6 +31,7 @@ export function planOf(
   steps: readonly BuildStep[],
   first: Setting,
 ): { steps: PlannedStep[]; last: Setting } {
+  // The word of earlier versions: with another one no result would be found again.
   let key = hashOf("layer", FORMAT, parent);
   let before = first;
   const planned = steps.map((step, at): PlannedStep => {

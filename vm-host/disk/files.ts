@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { open, readdir, stat } from "node:fs/promises";
+import { open, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 const BLOCK_BYTES = 512;
@@ -21,6 +21,17 @@ export async function sizeOf(folder: string, others: string[]): Promise<number> 
 export async function sync(path: string): Promise<void> {
   const file = await open(path);
   await file.sync().finally(() => file.close());
+}
+
+/** Replaces a file all at once: a crash leaves the old content or the new. `draft` lies beside it until then. */
+export async function replaceFile(
+  file: string,
+  content: string | Uint8Array,
+  { draft = `${file}.new`, mode = 0o600 }: { draft?: string; mode?: number } = {},
+): Promise<void> {
+  await writeFile(draft, content, { mode });
+  await sync(draft);
+  await rename(draft, file);
 }
 
 export function isThere(path: string): Promise<boolean> {

@@ -24,7 +24,7 @@ export async function idOf(state: string): Promise<string> {
   const file = join(state, ID_FILE);
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, randomUUID(), { mode: 0o600 });
-  // The first one is it, whoever wrote it.
+  // The first id stays, whoever wrote it.
   await link(draft, file).catch((error: unknown) => {
     if (codeOf(error) !== "EEXIST") throw error;
   });
@@ -35,8 +35,8 @@ export async function idOf(state: string): Promise<string> {
 const pidNamespace = (): Promise<string> => readlink("/proc/self/ns/pid").catch(() => "");
 
 /**
- * Removes what belongs to state folders that are gone, and what was never anybody's. That of another container's cannot be
- * judged from here.
+ * Removes folders that belong to state folders that are gone, and folders that never had an owner. A state folder of another
+ * container cannot be judged from here.
  */
 export async function removeOrphans(all: string, mine: string, now = Date.now()): Promise<void> {
   for (const name of await readdir(all)) {
@@ -49,7 +49,7 @@ export async function removeOrphans(all: string, mine: string, now = Date.now())
   }
 }
 
-/** Not one that cannot be read, is empty, or has no parent: it may be on a disk that is not mounted just now. */
+/** False for a state folder that cannot be read or has no parent: its disk may not be mounted just now. */
 async function isGone({ state, id }: Owner): Promise<boolean> {
   try {
     return (await readFile(join(state, ID_FILE), "utf8")) !== id;

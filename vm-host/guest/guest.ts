@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
@@ -7,20 +6,21 @@ import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
-import type { LifeStart, Machine } from "../driver.ts";
-import type { MountedVolume } from "../volumes/mounted.ts";
+import { LATE, inTime } from "../deadline.ts";
+import type { MountedVolume } from "../disk/mounted-volume.ts";
+import type { Machine } from "../driver.ts";
+import type { LifeStart } from "../life.ts";
 import { type Self, identityOf } from "./identity.ts";
 import { GuestPort, type HostClient } from "./port.ts";
 import { GuestSocket } from "./socket.ts";
 
-const LATE: unique symbol = Symbol("late");
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
-/** The agent ends a command at its time by itself; one that says nothing for so long after is gone. */
+/** The agent ends a command at its time by itself; an agent that is silent for so long after is gone. */
 const SILENCE_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
-/** So far off it must not be for anybody: waited for. */
+/** A clock that is later than this is corrected before anything else. */
 const CLOCK_LIMIT_MS = 300;
 const CLOCK_TRIES = 4;
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
@@ -54,8 +54,7 @@ export class Guest {
     this.#self = self;
     const made = identityOf(self, this.#generation);
     const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
-    const late = pause(limitMs, LATE, { ref: false });
-    const done = await Promise.race([this.#introduce(identity), late]);
+    const done = await inTime(this.#introduce(identity), limitMs);
     if (done === LATE) throw new Error("the agent does not answer");
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
@@ -70,7 +69,7 @@ export class Guest {
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
-    // After a boot the first answer takes seconds: the clock must not wait for it. One that was saved answers at once.
+    // After a boot the first answer takes seconds: the time must not be sent before. A saved machine answers at once.
     if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
     const nowMs = Date.now();
     const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
@@ -209,9 +208,7 @@ export class Guest {
 /** An answer, unless the agent lets its time pass by far. */
 async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
   if (limitMs === undefined) return answer;
-  answer.catch(() => null);
-  const late = pause(limitMs + SILENCE_MS, LATE, { ref: false });
-  const first = await Promise.race([answer, late]);
+  const first = await inTime(answer, limitMs + SILENCE_MS);
   if (first === LATE) throw refuse("Disconnected", "The agent does not answer.");
   return first;
 }

@@ -5,9 +5,9 @@ import type { Identity } from "@svc/contract/control-channel/identity.ts";
 /** The resolver of QEMU's user network. */
 const RESOLVER = "10.0.2.3";
 
-/** Who a machine is, from its placement to its end; a resume keeps it, a clone and a fork are somebody else. */
+/** Who a machine is, from its placement to its end. A resume keeps it; a clone and a fork get another one. */
 export interface Self {
-  /** Told to customers: another one means that their handles are gone. */
+  /** Told to customers: when it changes, their handles are gone. */
   bootId: string;
   hostname: string;
   machineId: string;

@@ -2,17 +2,17 @@ import { stat } from "node:fs/promises";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { ImageReport } from "@svc/contract/host-protocol/vms.ts";
 import { buildHindrance, buildImage } from "./build.ts";
-import { type Layer, makeLayer } from "./layer.ts";
+import { type Initrd, makeInitrd } from "./initrd.ts";
 import { type Progress, readProgress } from "./progress.ts";
 import type { Recipe } from "./recipe.ts";
 import { type Image, findImage, imagesIn } from "./store.ts";
 
 const LOOK_MS = 1_000;
 
-/** An image with the agent over it. */
-export interface Ground {
+/** An image, and the initrd that boots it with the agent of today. */
+export interface Bootable {
   image: Image;
-  layer: Layer;
+  initrd: Initrd;
 }
 
 export interface KeeperOptions {
@@ -22,14 +22,14 @@ export interface KeeperOptions {
   /** Build what is missing; else only say so. */
   mayBuild: boolean;
   log: Log;
-  onReady: (ground: Ground) => void;
+  onReady: (bootable: Bootable) => void;
   onChange: () => void;
 }
 
 /** One image: finds it, builds it where that is possible, and says how far it is. */
 export class ImageKeeper {
   readonly #options: KeeperOptions;
-  #ground: Ground | null = null;
+  #bootable: Bootable | null = null;
   #progress: Progress | null = null;
   #hint: string | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -38,13 +38,13 @@ export class ImageKeeper {
     this.#options = options;
   }
 
-  get ground(): Ground | null {
-    return this.#ground;
+  get bootable(): Bootable | null {
+    return this.#bootable;
   }
 
   report(): ImageReport {
     const { name } = this.#options.recipe;
-    if (this.#ground) return { name, state: "ready" };
+    if (this.#bootable) return { name, state: "ready" };
     const { step, percent, error } = this.#progress ?? {};
     if (error === undefined && step !== undefined && percent !== undefined)
       return { name, state: "building", percent, step };
@@ -71,7 +71,7 @@ export class ImageKeeper {
     onProgress({ step: "waiting", percent: 0, pid: process.pid, at: Date.now() });
     buildImage(cacheDir, recipe, onProgress).catch((error: unknown) => {
       this.#hint = messageOf(error);
-      log.error({ reason: this.#hint }, "an image could not be built");
+      log.error({ image: recipe.name, reason: this.#hint }, "image_build_failed");
     });
   }
 
@@ -89,17 +89,17 @@ export class ImageKeeper {
 
   async #look(): Promise<boolean> {
     const { cacheDir, agentDir, recipe, onReady, onChange } = this.#options;
-    if (this.#ground) return true;
+    if (this.#bootable) return true;
     const image = await findImage(cacheDir, recipe);
     if (!image) return false;
     if (!(await stat(agentDir).catch(() => null))) {
       this.#hint = "The guest agent is not built.";
       return false;
     }
-    const ground = { image, layer: await makeLayer(cacheDir, image, agentDir) };
-    if (this.#ground) return true;
-    this.#ground = ground;
-    onReady(ground);
+    const bootable = { image, initrd: await makeInitrd(cacheDir, image, agentDir) };
+    if (this.#bootable) return true;
+    this.#bootable = bootable;
+    onReady(bootable);
     onChange();
     return true;
   }

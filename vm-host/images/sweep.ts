@@ -2,7 +2,8 @@ import { readFile, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@svc/host-kit/log.ts";
 import * as z from "zod";
-import type { Ground } from "./keeper.ts";
+import { initrdsIn } from "./initrd.ts";
+import type { Bootable } from "./keeper.ts";
 import { imagesIn } from "./store.ts";
 
 const HOUR_MS = 60 * 60_000;
@@ -10,7 +11,7 @@ const HOUR_MS = 60 * 60_000;
 const UNUSED_MS = 24 * HOUR_MS;
 const NAME = /^[0-9a-f]{16}$/;
 
-/** Files that name what they need: templates, records of machines at rest, and the images of today. */
+/** Files that name the images and initrds (`layer`, `agent`) they need: golden machines, records, and the images of today. */
 const Note = z.object({
   image: z.union([z.string(), z.object({ image: z.string() })]),
   layer: z.string().optional(),
@@ -19,8 +20,8 @@ const Note = z.object({
 const NOTES = /(^|\/)(template|record)\.json$/;
 
 /**
- * Removes images and layers that were replaced, once no template, record or host needs them. Other hosts of this machine use
- * the same folder: what each uses it touches.
+ * Removes images and initrds that were replaced, once no golden machine, record or host needs them. Other hosts of this
+ * computer use the same folder: each host touches what it uses.
  */
 export class CacheSweep {
   readonly #cacheDir: string;
@@ -33,26 +34,26 @@ export class CacheSweep {
   }
 
   /** Now, and again each hour. */
-  async start(ground: Ground): Promise<void> {
-    this.#timer = setInterval(() => void this.sweep(ground, Date.now()), HOUR_MS).unref();
-    await this.sweep(ground, Date.now());
+  async start(bootable: Bootable): Promise<void> {
+    this.#timer = setInterval(() => void this.sweep(bootable, Date.now()), HOUR_MS).unref();
+    await this.sweep(bootable, Date.now());
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  async sweep({ image, layer }: Ground, now: number): Promise<void> {
+  async sweep({ image, initrd }: Bootable, now: number): Promise<void> {
     const images = imagesIn(this.#cacheDir);
-    const layers = join(this.#cacheDir, "layers");
-    const own = [join(images, image.image), layer.initrd];
+    const initrds = initrdsIn(this.#cacheDir);
+    const own = [join(images, image.image), initrd.file];
     for (const path of own) await utimes(path, now / 1000, now / 1000).catch(() => null);
-    const needed = new Set([image.image, layer.hash, ...(await this.#named())]);
+    const needed = new Set([image.image, initrd.hash, ...(await this.#named())]);
     for (const name of await readdir(images).catch(() => []))
       if (NAME.test(name) && !needed.has(name)) await this.#drop(join(images, name), now);
-    for (const name of await readdir(layers).catch(() => [])) {
+    for (const name of await readdir(initrds).catch(() => [])) {
       const isNeeded = name.endsWith(".img") && needed.has(name.slice(0, -".img".length));
-      if (!isNeeded) await this.#drop(join(layers, name), now);
+      if (!isNeeded) await this.#drop(join(initrds, name), now);
     }
   }
 
@@ -60,7 +61,7 @@ export class CacheSweep {
     const found = await stat(path).catch(() => null);
     if (!found || now - found.mtimeMs < UNUSED_MS) return;
     await rm(path, { recursive: true, force: true });
-    this.#log.info({ path }, "an image or layer that nobody needs was removed");
+    this.#log.info({ path }, "unused_image_removed");
   }
 
   /** What is named by what may still be used. */
@@ -69,8 +70,8 @@ export class CacheSweep {
     const files = (await readdir(images).catch(() => []))
       .filter((name) => name.endsWith(".json"))
       .map((name) => join(images, name));
-    for (const room of ["templates", "records"]) {
-      const folder = join(this.#cacheDir, room);
+    for (const name of ["templates", "records"]) {
+      const folder = join(this.#cacheDir, name);
       const names = await readdir(folder, { recursive: true }).catch(() => []);
       files.push(...names.filter((name) => NOTES.test(name)).map((name) => join(folder, name)));
     }

@@ -1,6 +1,7 @@
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
+import { StateError } from "./state-error.ts";
 
-/** A template fits one memory size: what is asked for is rounded up to one of these. */
+/** A golden machine fits one memory size: what is asked for is rounded up to one of these. */
 const MEMORY_CLASSES_MB = [512, 1024, 2048, 4096, 8192, 16_384];
 
 /** The smallest class that holds this much. */
@@ -9,22 +10,24 @@ export function memoryClass(memMb: number): number {
 }
 
 /** What machines take of a host. */
-export interface Room {
+export interface Resources {
   cpu: number;
   memMb: number;
   slots: number;
 }
 
+type Size = Pick<PlaceVm, "cpu" | "memMb">;
+
 /** Counts what is given out. Memory is given once; processors are shared in time. */
 export class Capacity {
-  readonly #whole: Room;
-  #used: Room = { cpu: 0, memMb: 0, slots: 0 };
+  readonly #whole: Resources;
+  #used: Resources = { cpu: 0, memMb: 0, slots: 0 };
 
-  constructor(whole: Room) {
+  constructor(whole: Resources) {
     this.#whole = whole;
   }
 
-  get free(): Room {
+  get free(): Resources {
     return {
       cpu: Math.max(0, this.#whole.cpu - this.#used.cpu),
       memMb: Math.max(0, this.#whole.memMb - this.#used.memMb),
@@ -32,16 +35,26 @@ export class Capacity {
     };
   }
 
-  /** Takes room, and returns what gives it back; or the name of what there is too little of. */
-  take({ cpu, memMb }: Pick<PlaceVm, "cpu" | "memMb">): (() => void) | "size" | "slots" {
+  /** Takes a part, and returns the function that gives the part back; or the name of what there is too little of. */
+  take({ cpu, memMb }: Size): (() => void) | "size" | "slots" {
     const { free } = this;
     if (free.slots < 1) return "slots";
     if (free.cpu < cpu || free.memMb < memMb) return "size";
     return this.force({ cpu, memMb });
   }
 
-  /** Takes room whether it is there or not, for what is about to end another one. */
-  force({ cpu, memMb }: Pick<PlaceVm, "cpu" | "memMb">): () => void {
+  /** The same. Throws a `StateError` where there is too little. */
+  claim(size: Size): () => void {
+    const taken = this.take(size);
+    if (taken === "slots")
+      throw new StateError(503, "NoCapacity", "Every place on this host is taken.");
+    if (taken === "size")
+      throw new StateError(507, "InsufficientCapacity", "This size does not fit here right now.");
+    return taken;
+  }
+
+  /** Takes a part whether it is free or not, for a machine that is about to end another one. */
+  force({ cpu, memMb }: Size): () => void {
     this.#add(1, cpu, memMb);
     let isGiven = false;
     return () => {

@@ -1,13 +1,14 @@
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
-import type { Capability, LifeStart, Machine, MachineSpec, Template, VmDriver } from "../driver.ts";
+import type { GoldenMachine, Machine, MachineSpec, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import { newSelf } from "../guest/identity.ts";
-import type { Templates } from "../templates/templates.ts";
+import type { LifeStart } from "../life.ts";
+import type { GoldenMachines } from "../golden/golden-machines.ts";
 
 /** How long a new machine's agent may take to answer. A busy host emulates slowly: this ends only what never comes up. */
 export const ANSWER_MS = { boot: 180_000, clone: 60_000, warm: 60_000, fork: 60_000 } as const;
-// The caches of the boot only make the template larger; those of the first commands are worth keeping.
+// The caches of the boot only make the golden machine larger; those of the first commands are worth keeping.
 const FIRST_COMMANDS = [
   { cmd: "sh", args: ["-c", "sync; echo 3 > /proc/sys/vm/drop_caches"] },
   { cmd: "/bin/true", args: [] },
@@ -15,7 +16,7 @@ const FIRST_COMMANDS = [
   { cmd: "python3", args: ["-c", "print(1)"] },
 ];
 
-/** So often a machine takes an identity before it is a template: compiled once is not yet compiled for what it sees. */
+/** So often a machine takes an identity before it is frozen: what was compiled once is not yet compiled for what it sees. */
 const LIVES_BEFORE = 3;
 
 /** A running machine that nobody owns yet. */
@@ -25,63 +26,59 @@ export interface Made {
   how: VmPlaced["how"];
 }
 
-/** Makes machines: from a template where there is one, else by a boot while the template is built behind it. */
+/** Makes machines: from a golden machine where there is one, else by a boot while the golden machine is built behind it. */
 export class Maker {
   readonly #driver: VmDriver;
-  readonly #templates: Templates;
+  readonly #goldenMachines: GoldenMachines;
   readonly #log: Log;
-  /** A template became usable. */
-  readonly #onTemplate: () => void;
+  /** A golden machine became usable. */
+  readonly #onGolden: () => void;
 
-  constructor(driver: VmDriver, templates: Templates, log: Log, onTemplate: () => void) {
+  constructor(driver: VmDriver, goldenMachines: GoldenMachines, log: Log, onGolden: () => void) {
     this.#driver = driver;
-    this.#templates = templates;
+    this.#goldenMachines = goldenMachines;
     this.#log = log;
-    this.#onTemplate = onTemplate;
-  }
-
-  can(capability: Capability): boolean {
-    return this.#driver.capabilities.has(capability);
+    this.#onGolden = onGolden;
   }
 
   async make(spec: MachineSpec): Promise<Made> {
-    const template = await this.#templates.find(spec);
-    const clone = template && (await this.#clone(template));
+    const golden = await this.#goldenMachines.find(spec);
+    const clone = golden && (await this.#clone(golden));
     if (clone) return clone;
     const made = await this.#boot(spec);
-    // The boot goes on when it is handed on; its build waits until it is over, and until no other one is under way.
+    // The machine still boots when it is returned; the build waits until no boot is under way.
     this.prepare(spec);
     return made;
   }
 
-  /** A clone, or null where there is no template. */
+  /** A clone, or null where there is no golden machine. */
   async cloneOf(spec: MachineSpec): Promise<Made | null> {
-    const template = await this.#templates.find(spec);
-    return template && this.#clone(template);
+    const golden = await this.#goldenMachines.find(spec);
+    return golden && this.#clone(golden);
   }
 
-  /** Builds the template of a machine like this in the background, once the host boots nothing, unless it is there. */
+  /** Builds the golden machine of a machine like this in the background, once the host boots nothing, unless it is there. */
   prepare(spec: MachineSpec): void {
     void (async () => {
-      if ((await this.#templates.find(spec)) ?? (await this.#templates.build(spec)))
-        this.#onTemplate();
+      if ((await this.#goldenMachines.find(spec)) ?? (await this.#goldenMachines.build(spec)))
+        this.#onGolden();
     })();
   }
 
   async #boot(spec: MachineSpec): Promise<Made> {
     const machine = await this.#driver.boot(spec);
     const guest = new Guest(machine);
-    this.#templates.boots.add(Promise.race([guest.identified, machine.exited]));
+    this.#goldenMachines.boots.add(Promise.race([guest.identified, machine.exited]));
     return { machine, guest, how: "boot" };
   }
 
-  async #clone(template: Template): Promise<Made | null> {
+  async #clone(golden: GoldenMachine): Promise<Made | null> {
     try {
-      const machine = await this.#driver.clone(template);
+      const machine = await this.#driver.clone(golden);
       await machine.cont();
-      return { machine, guest: new Guest(machine, template.life), how: "clone" };
+      return { machine, guest: new Guest(machine, golden.life), how: "clone" };
     } catch (error) {
-      this.#log.error({ reason: messageOf(error) }, "a template could not be cloned");
+      this.#log.error({ golden: golden.key, reason: messageOf(error) }, "clone_failed");
       return null;
     }
   }

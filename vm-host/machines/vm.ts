@@ -30,7 +30,7 @@ export class Vm {
   org: string | null = null;
   /** What is said of it once it is over. */
   ended: VmReport["ended"];
-  /** Its machine has ended, by itself or for another one in its place. */
+  /** The machine has ended, by itself or because another machine took its place. */
   isOver = false;
   /** Its processors stand still until the next request. */
   isParked = false;
@@ -45,7 +45,7 @@ export class Vm {
     this.placed = placed;
   }
 
-  /** A request: what is parked goes on before it is answered. */
+  /** Notes a request. A parked machine goes on before the request is answered. */
   touch(): void {
     this.lastActivityAt = Date.now();
     if (this.isParked) void this.#wake().catch(() => null);

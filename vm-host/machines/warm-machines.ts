@@ -4,18 +4,27 @@ import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 
 const RETRY_MS = 5_000;
 
+export interface WarmOptions {
+  maker: Maker;
+  spec: MachineSpec;
+  wanted: number;
+  onChange: () => void;
+}
+
 /** Clones of the common size that wait for an owner. */
-export class Shelf {
+export class WarmMachines {
   readonly #maker: Maker;
   readonly #wanted: number;
   readonly #ready: Made[] = [];
-  #spec: MachineSpec | null = null;
+  readonly #spec: MachineSpec;
   #filling: Promise<void> | null = null;
   readonly #onChange: () => void;
   #isClosed = false;
 
-  constructor(maker: Maker, wanted: number, onChange: () => void) {
+  /** Keeps so many clones of one machine ready, from `start` on. */
+  constructor({ maker, spec, wanted, onChange }: WarmOptions) {
     this.#maker = maker;
+    this.#spec = spec;
     this.#wanted = wanted;
     this.#onChange = onChange;
   }
@@ -24,23 +33,22 @@ export class Shelf {
     return this.#ready.length;
   }
 
-  /** Keeps clones of this machine from now on. */
-  stock(spec: MachineSpec): void {
-    this.#spec = spec;
-    this.fill();
-  }
-
-  /** A clone of this size, if one waits. Two callers never get the same. */
-  take({ image, layer, cpu, memMb }: MachineSpec): Made | null {
+  /** A clone of this size, if there is one. Two callers never get the same. */
+  take({ image, initrd, cpu, memMb }: MachineSpec): Made | null {
     const index = this.#ready.findIndex(
       ({ machine: { spec } }) =>
         spec.cpu === cpu &&
         spec.memMb === memMb &&
         spec.image.image === image.image &&
-        spec.layer.hash === layer.hash,
+        spec.initrd.hash === initrd.hash,
     );
     const [made = null] = index < 0 ? [] : this.#ready.splice(index, 1);
     return made;
+  }
+
+  start(): void {
+    this.fill();
+    this.#maker.prepare(this.#spec);
   }
 
   /** Makes what is missing, one after the other. */
@@ -55,10 +63,10 @@ export class Shelf {
   }
 
   async #fill(): Promise<void> {
-    while (!this.#isClosed && this.#spec && this.#ready.length < this.#wanted) {
+    while (!this.#isClosed && this.#ready.length < this.#wanted) {
       const made = await this.#warm(this.#spec).catch(() => null);
       if (!made) {
-        // Its template is being built, or has a fault that time may mend.
+        // The golden machine is being built, or has a fault that time may mend.
         setTimeout(() => this.fill(), RETRY_MS).unref();
         return;
       }

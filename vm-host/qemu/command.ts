@@ -1,17 +1,15 @@
 import { join } from "node:path";
-import { LIMITS } from "@svc/contract/limits.ts";
-import type { Accelerator, MachineSpec } from "../driver.ts";
-import type { MountedVolume } from "../volumes/mounted.ts";
+import type { MountedVolume } from "../disk/mounted-volume.ts";
+import { type Accelerator, type MachineSpec, VOLUME_SLOTS } from "../driver.ts";
 import { deviceOf, nodeOf } from "./volume-device.ts";
 
-/** Pinned: a template of one machine version cannot go on under another. */
+export const QEMU = "qemu-system-x86_64";
+/** Pinned: a golden machine of one machine version cannot go on under another. */
 export const MACHINE = "pc-q35-7.2";
-/** Empty slots in which volumes are plugged later; a template must have them already. */
-export const VOLUME_SLOTS = LIMITS.volumesMounted;
 /** The descriptor under which a clone finds the state it starts from. */
 export const STATE_FD = 3;
 
-/** Translated code that is kept for each processor. With a third of it whatever is large is translated over and over. */
+/** Translated code that QEMU keeps for each processor. With a third of this, large programs are translated over and over. */
 const CODE_MB = 64;
 
 const OFF = "usb=off,vmport=off,smbus=off,sata=off,graphics=off";
@@ -22,16 +20,11 @@ const KERNEL_LINE = "console=ttyS0 quiet reboot=t panic=1 no_timer_check psi=0 l
 /** An emulated processor runs nothing ahead of its turn: what guards against that only takes time. */
 const EMULATED = " mitigations=off";
 
-/** The names of a machine's sockets and files in its folder. */
-export const FILES = {
+/** The names of a machine's sockets in its folder. */
+export const SOCKETS = {
   qmp: "qmp.sock",
   control: "ctl.sock",
   bulk: "bulk.sock",
-  disk: "disk.qcow2",
-  state: "state",
-  pages: "pages",
-  stream: "stream",
-  memory: "mem",
   writes: "nbd.sock",
 } as const;
 
@@ -80,13 +73,13 @@ export function commandOf(options: CommandOptions): string[] {
     diskOf(options.disk),
     network(),
     ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci"],
-    port("c0", join(folder, FILES.control), "svc0"),
-    port("c1", join(folder, FILES.bulk), "svc1"),
+    port("c0", join(folder, SOCKETS.control), "svc0"),
+    port("c1", join(folder, SOCKETS.bulk), "svc1"),
     volumeSlots(),
     (options.volumes ?? []).flatMap(plugged),
     // In memory, the last of it: a file would grow as long as the guest writes.
     ["-chardev", "ringbuf,id=console,size=65536", "-serial", "chardev:console"],
-    ["-qmp", `unix:${join(folder, FILES.qmp)},server=on,wait=off`],
+    ["-qmp", `unix:${join(folder, SOCKETS.qmp)},server=on,wait=off`],
     // A saved state begins with the devices, whichever way it was saved.
     ["-global", "migration.send-configuration=off"],
     isIncoming ? incoming : [],
@@ -94,12 +87,12 @@ export function commandOf(options: CommandOptions): string[] {
   ].flat();
 }
 
-function kernelOf({ image, layer }: MachineSpec, accelerator: string): string[] {
+function kernelOf({ image, initrd }: MachineSpec, accelerator: string): string[] {
   const line = accelerator === "tcg" ? KERNEL_LINE + EMULATED : KERNEL_LINE;
-  return ["-kernel", image.vmlinuz, "-initrd", layer.initrd, "-append", line];
+  return ["-kernel", image.vmlinuz, "-initrd", initrd.file, "-append", line];
 }
 
-/** By one name wherever it comes from: what one machine saved whole another one loads. */
+/** Always called `mem`: a stream that one machine saved is loaded by another. */
 function memoryOf(memMb: number, memory: CommandOptions["memory"]): string[] {
   const size = `id=mem,size=${memMb}M`;
   if (!memory) return ["-object", `memory-backend-ram,${size}`];

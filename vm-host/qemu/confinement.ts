@@ -3,7 +3,7 @@ import { chown } from "node:fs/promises";
 
 /** Above the users that systems give to people, to services, and to browser slots. */
 const FIRST_UID = 30_000;
-/** One group for all hosts of a machine, so that they can use the same templates. */
+/** One group for all hosts of a machine, so that they can use the same golden machines. */
 const GROUP = 29_999;
 const BLOCK = 100;
 const BLOCKS = 200;

@@ -1,21 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { copyFile, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { type Cgroups, inCgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
-import type {
-  Accelerator,
-  Capability,
-  Machine,
-  MachineSpec,
-  Rest,
-  SaveMode,
-  Saved,
-  Template,
-  VmDriver,
+import type { LayersInUse } from "../disk/layers-in-use.ts";
+import { type MountedVolume, filesOf } from "../disk/mounted-volume.ts";
+import {
+  FILES,
+  type Accelerator,
+  type Capability,
+  type GoldenMachine,
+  type Machine,
+  type MachineSpec,
+  type SaveMode,
+  type Saved,
+  type SavedMachine,
+  type VmDriver,
 } from "../driver.ts";
-import { type MountedVolume, filesOf } from "../volumes/mounted.ts";
 import { capsOf } from "./caps.ts";
-import { FILES, commandOf } from "./command.ts";
+import { QEMU, commandOf } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
 import {
   type Below,
@@ -27,14 +30,13 @@ import {
 } from "./layers.ts";
 import { QemuMachine, loaded } from "./machine.ts";
 import { QemuProcess } from "./process.ts";
-import { freezeLayer, shareTemplate } from "./sharing.ts";
+import { freezeLayer, shareGolden } from "./sharing.ts";
 import { loadMemory, modeOf, saveMachine, spreadMemory } from "./saving.ts";
-
-export const QEMU = "qemu-system-x86_64";
 
 export interface QemuDriverOptions {
   version: string;
   accelerator: Accelerator;
+  platform: HostPlatform;
   confinement: Confinement | null;
   /** Caps what a machine takes of the host; null where that cannot be. */
   cgroups: Cgroups | null;
@@ -42,12 +44,14 @@ export interface QemuDriverOptions {
   runDir: string;
   /** Where their disks lie. */
   diskDir: string;
-  /** What it can on this machine besides what it always can. */
+  /** Where it says which layers its machines have. */
+  layersInUse: LayersInUse;
+  /** What it can on this computer besides what it always can. */
   capabilities?: Capability[];
   /** How machines are saved; found out with the first one unless it is given. */
   saveMode?: SaveMode;
-  /** A machine that needs its template is about to begin, in this folder. */
-  onTemplate?: (template: Template, name: string, folder: string) => Promise<void>;
+  /** A machine that needs its golden machine is about to begin, in this folder. */
+  onGolden?: (golden: GoldenMachine, name: string, folder: string) => Promise<void>;
   /** A machine has ended: these layers, below its own, are no longer needed by it. */
   onLayers?: (layers: string[]) => Promise<void>;
 }
@@ -64,10 +68,10 @@ interface Start {
   spec: MachineSpec;
   /** What lies under the machine's own disk. */
   below: Below;
-  /** The layers of it that are no template's and no image's, the newest first. */
+  /** The layers of it that are no golden machine's and no image's, the newest first. */
   layers?: string[];
   diskGb?: number;
-  template?: Template;
+  golden?: GoldenMachine;
   memory?: { file: string; isShared: boolean };
   state?: string;
   /** What may be done while it starts. */
@@ -77,13 +81,12 @@ interface Start {
 }
 
 export class QemuDriver implements VmDriver {
-  readonly name = "qemu";
   readonly capabilities: ReadonlySet<Capability>;
   readonly version: string;
   readonly accelerator: Accelerator;
+  readonly platform: HostPlatform;
   readonly #options: QemuDriverOptions;
   readonly #processes = new Set<QemuProcess>();
-  readonly #machines = new Set<QemuMachine>();
   #isClosed = false;
   #mode: Promise<SaveMode> | null = null;
 
@@ -91,6 +94,7 @@ export class QemuDriver implements VmDriver {
     this.#options = options;
     this.version = options.version;
     this.accelerator = options.accelerator;
+    this.platform = options.platform;
     this.capabilities = new Set(["snapshots", "isolation.shared", ...(options.capabilities ?? [])]);
   }
 
@@ -102,11 +106,11 @@ export class QemuDriver implements VmDriver {
     });
   }
 
-  async clone(template: Template): Promise<QemuMachine> {
-    const { folder, spec } = template;
+  async clone(golden: GoldenMachine): Promise<QemuMachine> {
+    const { folder, spec } = golden;
     const machine = await this.#start({
       spec,
-      template,
+      golden,
       below: { file: join(folder, FILES.disk), format: "qcow2" },
       memory: { file: join(folder, FILES.memory), isShared: false },
       state: join(folder, FILES.state),
@@ -136,48 +140,49 @@ export class QemuDriver implements VmDriver {
 
   async unlayer(machine: Machine): Promise<void> {
     const mine = ours(machine);
-    await mine.pullLayers(belowAll(mine.spec, mine.template).file);
+    await mine.pullLayers(belowAll(mine.spec, mine.golden).file);
   }
 
   merge(layer: string): Promise<void> {
     return mergeLayer(layer);
   }
 
-  layersInUse(): string[] {
-    return [...this.#machines].flatMap(({ layers }) => layers);
-  }
-
-  async flatten({ spec, layers, template }: Rest): Promise<string> {
-    const below = belowAll(spec, template);
+  async flatten({ spec, layers, golden }: SavedMachine): Promise<string> {
+    const below = belowAll(spec, golden);
     const layer = join(this.#options.diskDir, `${newName()}.qcow2`);
     await flattenLayers(layers[0] ?? "", below, layer);
     await freezeLayer(layer, this.#options.confinement);
     return layer;
   }
 
-  async spread(rest: Rest, folder: string): Promise<void> {
-    const { template, spec, layers } = rest;
-    if (!template || rest.mode === "stream") throw new Error("a stream is no template");
-    await spreadMemory(template, rest.folder, folder);
+  async spread(saved: SavedMachine, folder: string): Promise<void> {
+    const { golden, spec, layers } = saved;
+    if (!golden || saved.mode === "stream")
+      throw new Error("a stream cannot become a golden machine");
+    await spreadMemory(golden, saved.folder, folder);
     const below: Below = { file: spec.image.disk, format: "raw" };
     await flattenLayers(layers[0] ?? "", below, join(folder, FILES.disk));
-    await copyFile(join(rest.folder, FILES.state), join(folder, FILES.state));
-    await shareTemplate(folder, this.#options.confinement);
+    await copyFile(join(saved.folder, FILES.state), join(folder, FILES.state));
+    await shareGolden(folder, this.#options.confinement);
   }
 
-  settle({ spec, template, layers }: Pick<Rest, "spec" | "template" | "layers">): Promise<void> {
-    return rebaseLayers(layers, belowAll(spec, template));
+  settle({
+    spec,
+    golden,
+    layers,
+  }: Pick<SavedMachine, "spec" | "golden" | "layers">): Promise<void> {
+    return rebaseLayers(layers, belowAll(spec, golden));
   }
 
-  async settleTemplate(folder: string, spec: MachineSpec): Promise<void> {
+  async settleGolden(folder: string, spec: MachineSpec): Promise<void> {
     await rebaseLayers([join(folder, FILES.disk)], belowAll(spec, null));
-    await shareTemplate(folder, this.#options.confinement);
+    await shareGolden(folder, this.#options.confinement);
   }
 
-  async restore(rest: Rest): Promise<QemuMachine> {
-    const { spec, folder, layers, template, mode, diskGb, volumes } = rest;
+  async restore(saved: SavedMachine): Promise<QemuMachine> {
+    const { spec, folder, layers, golden, mode, diskGb, volumes } = saved;
     for (const layer of layers) await freezeLayer(layer, this.#options.confinement);
-    const memory = template && { file: join(template.folder, FILES.memory), isShared: false };
+    const memory = golden && { file: join(golden.folder, FILES.memory), isShared: false };
     let filled: Promise<void> | null = null;
     const machine = await this.#start({
       spec,
@@ -185,7 +190,7 @@ export class QemuDriver implements VmDriver {
       layers,
       diskGb,
       volumes,
-      ...(memory && { template, memory }),
+      ...(memory && { golden, memory }),
       state: join(folder, mode === "stream" ? FILES.stream : FILES.state),
       onSpawn: (process) => {
         filled = memory && mode === "delta" ? loadMemory(process, memory.file, folder) : null;
@@ -200,7 +205,7 @@ export class QemuDriver implements VmDriver {
 
   #modeOf(machine: QemuMachine): Promise<SaveMode> {
     const { saveMode } = this.#options;
-    if (saveMode === "stream" || !machine.template) return Promise.resolve("stream");
+    if (saveMode === "stream" || !machine.golden) return Promise.resolve("stream");
     return (this.#mode ??= modeOf(machine));
   }
 
@@ -217,15 +222,14 @@ export class QemuDriver implements VmDriver {
     await mine.quit();
     await copyFile(mine.layers[0] ?? "", join(folder, FILES.disk));
     await mine.removeDisk();
-    await shareTemplate(folder, this.#options.confinement);
+    await shareGolden(folder, this.#options.confinement);
   }
 
   async #start(start: Start): Promise<QemuMachine> {
-    const { confinement, cgroups, runDir, diskDir } = this.#options;
-    const { spec, below, memory, template = null, diskGb = spec.image.sizeGb } = start;
+    const { confinement, cgroups, runDir, diskDir, layersInUse } = this.#options;
+    const { spec, below, memory, golden = null, diskGb = spec.image.sizeGb, volumes = [] } = start;
     const name = newName();
-    const folder = join(runDir, name);
-    const disk = join(diskDir, `${name}.qcow2`);
+    const [folder, disk] = [join(runDir, name), join(diskDir, `${name}.qcow2`)];
     const uid = confinement?.take() ?? null;
     let groups: string[] = [];
     const giveBack = (): void => {
@@ -233,25 +237,26 @@ export class QemuDriver implements VmDriver {
       void removeGroups(groups);
     };
     const onGone = async (machine: QemuMachine): Promise<void> => {
-      this.#machines.delete(machine);
+      layersInUse.delete(machine);
       giveBack();
       await this.#options.onLayers?.(machine.layers.slice(1));
     };
     try {
       await mkdir(folder, { mode: 0o700 });
-      if (template) await this.#options.onTemplate?.(template, name, folder);
+      if (golden) await this.#options.onGolden?.(golden, name, folder);
       await makeLayer(below, disk);
-      await this.#own(uid, [folder, disk, ...filesOf(start.volumes)], memory);
+      await this.#own(uid, [folder, disk, ...filesOf(volumes)], memory);
       if (cgroups) groups = await cgroups.add(name, capsOf(spec));
       const where = { name, folder, disk, accelerator: this.accelerator.name };
-      const command = [QEMU, ...commandOf({ ...shapeOf(start), ...where })];
+      const shape = { spec, isIncoming: start.state !== undefined, volumes };
+      const command = commandOf({ ...shape, ...where, ...(memory && { memory }) });
       const process = await this.#spawn(command, { uid, groups, state: start.state });
       start.onSpawn?.(process);
       const layers = [disk, ...(start.layers ?? [])];
-      const plugs = { volumes: start.volumes ?? [], own: (file: string) => this.#own(uid, [file]) };
-      const mine = { ...where, spec, template, layers, diskGb, uid, confinement, ...plugs };
+      const own = (file: string): Promise<void> => this.#own(uid, [file]);
+      const mine = { ...where, spec, golden, layers, diskGb, uid, confinement, volumes, own };
       const machine = await QemuMachine.join({ ...mine, process, onGone });
-      this.#machines.add(machine);
+      layersInUse.add(machine);
       return machine;
     } catch (error) {
       giveBack();
@@ -261,12 +266,12 @@ export class QemuDriver implements VmDriver {
     }
   }
 
-  async #spawn(command: string[], { uid, groups, state }: Terms): Promise<QemuProcess> {
-    const own = inCgroups(groups, confined(command, this.#options.confinement, uid));
+  async #spawn(args: string[], { uid, groups, state }: Terms): Promise<QemuProcess> {
+    const own = confined([QEMU, ...args], this.#options.confinement, uid);
     const file = state === undefined ? null : await open(state);
     try {
       if (this.#isClosed) throw new Error("the host stops");
-      const process = new QemuProcess(own, file?.fd);
+      const process = new QemuProcess(inCgroups(groups, own), file?.fd);
       this.#processes.add(process);
       void process.exited.then(() => this.#processes.delete(process));
       return process;
@@ -281,11 +286,6 @@ export class QemuDriver implements VmDriver {
     for (const path of paths) await confinement.give(path, uid);
     if (memory?.isShared) await confinement.give(memory.file, uid);
   }
-}
-
-/** What of a start is on the command line. */
-function shapeOf({ spec, state, memory, volumes = [] }: Start) {
-  return { spec, isIncoming: state !== undefined, volumes, ...(memory && { memory }) };
 }
 
 const newName = (): string => `m-${randomBytes(6).toString("hex")}`;

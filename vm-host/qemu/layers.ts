@@ -1,8 +1,8 @@
 import { chmod, copyFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { MachineSpec, Template } from "../driver.ts";
+import { FILES, type GoldenMachine, type MachineSpec } from "../driver.ts";
 import { run } from "../programs.ts";
-import { FILES } from "./command.ts";
+
 import { diskBytesOf, writeEmptyLayer } from "./empty-layer.ts";
 
 const GIB = 1024 ** 3;
@@ -61,8 +61,8 @@ export async function mergeLayer(layer: string): Promise<void> {
 }
 
 /** What lies below all layers that a machine has made. */
-export function belowAll(spec: MachineSpec, template: Template | null): Below {
-  return template
-    ? { file: join(template.folder, FILES.disk), format: "qcow2" }
+export function belowAll(spec: MachineSpec, golden: GoldenMachine | null): Below {
+  return golden
+    ? { file: join(golden.folder, FILES.disk), format: "qcow2" }
     : { file: spec.image.disk, format: "raw" };
 }

@@ -5,9 +5,17 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
-import type { Extent, GuestPort, Machine, MachineSpec, Template, Usage } from "../driver.ts";
-import type { MountedVolume } from "../volumes/mounted.ts";
-import { FILES, STATE_FD } from "./command.ts";
+import type { MountedVolume } from "../disk/mounted-volume.ts";
+import {
+  type Extent,
+  FILES,
+  type GoldenMachine,
+  type GuestPort,
+  type Machine,
+  type MachineSpec,
+  type Usage,
+} from "../driver.ts";
+import { SOCKETS, STATE_FD } from "./command.ts";
 import { type Confinement, confined } from "./confinement.ts";
 import type { QemuProcess } from "./process.ts";
 import { Qmp, connectUnix } from "./qmp.ts";
@@ -28,8 +36,8 @@ export interface MachineParts {
   name: string;
   spec: MachineSpec;
   folder: string;
-  template: Template | null;
-  /** The newest first: that one it writes. */
+  golden: GoldenMachine | null;
+  /** The newest first. The machine writes the newest. */
   layers: string[];
   diskGb: number;
   volumes: MountedVolume[];
@@ -48,7 +56,7 @@ export class QemuMachine implements Machine {
   readonly name: string;
   readonly spec: MachineSpec;
   readonly folder: string;
-  readonly template: Template | null;
+  readonly golden: GoldenMachine | null;
   readonly layers: string[];
   readonly exited: Promise<string>;
   readonly #parts: MachineParts;
@@ -64,7 +72,7 @@ export class QemuMachine implements Machine {
     this.#parts = parts;
     this.#qmp = qmp;
     const { folder, confinement, uid } = parts;
-    this.#writes = new WriteLog(qmp, join(folder, FILES.writes), (command) =>
+    this.#writes = new WriteLog(qmp, join(folder, SOCKETS.writes), (command) =>
       confined(command, confinement, uid),
     );
     this.#ports = ports;
@@ -73,7 +81,7 @@ export class QemuMachine implements Machine {
     this.name = parts.name;
     this.spec = parts.spec;
     this.folder = parts.folder;
-    this.template = parts.template;
+    this.golden = parts.golden;
     this.layers = parts.layers;
     this.#diskGb = parts.diskGb;
     this.exited = parts.process.exited.then(async (words) => {
@@ -90,10 +98,10 @@ export class QemuMachine implements Machine {
   static async join(parts: MachineParts): Promise<QemuMachine> {
     const { folder, process } = parts;
     try {
-      const qmp = await Qmp.connect(join(folder, FILES.qmp), process.gone);
+      const qmp = await Qmp.connect(join(folder, SOCKETS.qmp), process.gone);
       const [control, bulk] = await Promise.all([
-        connectUnix(join(folder, FILES.control), process.gone),
-        connectUnix(join(folder, FILES.bulk), process.gone),
+        connectUnix(join(folder, SOCKETS.control), process.gone),
+        connectUnix(join(folder, SOCKETS.bulk), process.gone),
       ]);
       return new QemuMachine(parts, qmp, { control, bulk });
     } catch (error) {
@@ -205,8 +213,8 @@ export class QemuMachine implements Machine {
 
   /** Reads the state of all devices from descriptor 3; the memory is in place already. */
   async load(): Promise<void> {
-    // It is where it was on its network: nobody needs to hear of it five times. Not 0: then a reset of the network device,
-    // of a guest that reboots or binds its driver anew, ends QEMU 7.2 by a null pointer.
+    // Its address has not changed: one announcement is enough. Without any, a reset of the network device, by a guest that
+    // reboots or binds its driver anew, ends QEMU 7.2 by a null pointer.
     await this.#qmp.execute("migrate-set-parameters", { "announce-rounds": 1 });
     await this.#qmp.execute("migrate-incoming", { uri: `fd:${STATE_FD}` });
     const until = Date.now() + LOAD_MS;
@@ -230,7 +238,7 @@ export class QemuMachine implements Machine {
     this.#isKept = isKept;
   }
 
-  /** Ends the process in order, so that its disk is whole. Of its files that one stays. */
+  /** Ends the process in order, so that its disk is whole. Of its files only the disk stays. */
   async quit(): Promise<void> {
     this.keepDisk(true);
     await this.#qmp.execute("quit").catch(() => null);
@@ -250,7 +258,7 @@ export class QemuMachine implements Machine {
   }
 }
 
-/** Fills a new machine; one that does not take it is ended. */
+/** Loads a saved state into a new machine. A machine that does not load ends. */
 export async function loaded(
   machine: QemuMachine,
   load: () => Promise<void>,

@@ -24,7 +24,7 @@ export async function regionOf(pid: number, file: string): Promise<Region> {
     const bytes = Number.parseInt(to, 16) - start;
     if (bytes === size) return { start, bytes };
   }
-  throw new Error("the machine does not have its template in memory");
+  throw new Error("the machine does not have its golden machine in memory");
 }
 
 /**

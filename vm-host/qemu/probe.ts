@@ -1,6 +1,7 @@
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { replaceFile } from "../disk/files.ts";
 import type { Accelerator } from "../driver.ts";
 import { archiveOf } from "../images/cpio.ts";
 import type { Image } from "../images/store.ts";
@@ -49,10 +50,9 @@ export async function probeAccelerator(options: ProbeOptions): Promise<Accelerat
   const known = await readKnown(file);
   if (known?.key === key) return known.accelerator;
   const accelerator = await probe(options);
-  // Hosts of one machine may try at the same time.
+  // Hosts of one computer may try at the same time.
   const draft = `${file}.${process.pid}.new`;
-  await writeFile(draft, JSON.stringify({ key, accelerator }));
-  await rename(draft, file);
+  await replaceFile(file, JSON.stringify({ key, accelerator }), { draft, mode: 0o644 });
   return accelerator;
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
 
 const CONNECT_PAUSE_MS = 3;
-// A busy host takes its time; one that has ended is told at once.
+// A busy host takes its time; the end of QEMU is noticed at once.
 const CONNECT_MS = 60_000;
 const ANSWER_MS = 60_000;
 const LINE_BYTES = 16 * 1024 * 1024;

@@ -2,12 +2,11 @@ import { copyFile, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { SaveMode, Saved, Template } from "../driver.ts";
+import { FILES, type GoldenMachine, type SaveMode, type Saved } from "../driver.ts";
 import { run } from "../programs.ts";
+import type { QemuMachine } from "./machine.ts";
 import { ownRuns, regionOf } from "./pagemap.ts";
 import { loadPages, mergePages, savePages } from "./pages.ts";
-import { FILES } from "./command.ts";
-import type { QemuMachine } from "./machine.ts";
 import type { QemuProcess } from "./process.ts";
 import { saveStream } from "./stream.ts";
 
@@ -73,10 +72,14 @@ async function comingRegion({ pid, gone }: Pick<QemuProcess, "pid" | "gone">, me
   }
 }
 
-/** Writes a template's memory with a folder's pages over it. What is empty there takes no room here. */
-export async function spreadMemory(template: Template, folder: string, to: string): Promise<void> {
+/** Writes a golden machine's memory with a folder's pages over it. Empty parts take no space. */
+export async function spreadMemory(
+  golden: GoldenMachine,
+  folder: string,
+  to: string,
+): Promise<void> {
   const target = join(to, FILES.memory);
-  await run("cp", ["--sparse=always", join(template.folder, FILES.memory), target]);
+  await run("cp", ["--sparse=always", join(golden.folder, FILES.memory), target]);
   const memory = await open(target, "r+");
   try {
     await mergePages(join(folder, FILES.pages), memory);
@@ -85,7 +88,7 @@ export async function spreadMemory(template: Template, folder: string, to: strin
   }
 }
 
-function memoryOf({ template }: QemuMachine): string {
-  if (!template) throw new Error("the machine has no template");
-  return join(template.folder, FILES.memory);
+function memoryOf({ golden }: QemuMachine): string {
+  if (!golden) throw new Error("the machine has no golden machine");
+  return join(golden.folder, FILES.memory);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import * as z from "zod";
-import type { MountedVolume } from "../volumes/mounted.ts";
+import type { MountedVolume } from "../disk/mounted-volume.ts";
 import type { Qmp } from "./qmp.ts";
 
 const GONE_MS = 30_000;
@@ -12,7 +12,7 @@ const Devices = z.array(z.object({ name: z.string() }));
 export function nodeOf({ slot, sizeBytes, file }: MountedVolume): Record<string, unknown> {
   const node = { "node-name": nodeName(slot) };
   if (file === null) return { ...node, driver: "null-co", size: sizeBytes, "read-zeroes": true };
-  // What the guest frees, and zeros that it writes, take no room here.
+  // What the guest frees, and zeros that it writes, take no space here.
   const sparse = { discard: "unmap", "detect-zeroes": "unmap" };
   return {
     ...node,

@@ -21,23 +21,31 @@ const Extents = z.array(z.object({ start: bytes, length: bytes, data: z.boolean(
 export type Confine = (command: string[]) => string[];
 
 /**
- * What a machine writes into its volumes, by QEMU's dirty bitmaps: each time that it is asked another one begins before the
- * last one ends, so no write is in none of them.
+ * What a machine writes into its volumes, by QEMU's dirty bitmaps: at each question the next bitmap begins before the last
+ * one ends, so that every write is in at least one of them.
  */
 export class WriteLog {
   readonly #monitor: Pick<Qmp, "execute">;
   /** Where QEMU shows a bitmap that has ended. */
   readonly #socket: string;
   readonly #confine: Confine;
+  /** So long a bitmap may be in use that nobody is shown any more. */
+  readonly #goneMs: number;
   /** The bitmap that records, by slot; none while it is not known what was written. */
   readonly #names = new Map<number, string>();
   #serving: Promise<unknown> | null = null;
   #count = 0;
 
-  constructor(monitor: Pick<Qmp, "execute">, socket: string, confine: Confine) {
+  constructor(
+    monitor: Pick<Qmp, "execute">,
+    socket: string,
+    confine: Confine,
+    goneMs: number = GONE_MS,
+  ) {
     this.#monitor = monitor;
     this.#socket = socket;
     this.#confine = confine;
+    this.#goneMs = goneMs;
   }
 
   /** As `Machine.written` says. */
@@ -59,12 +67,12 @@ export class WriteLog {
     }
   }
 
-  /** The volume is another one, or gone. */
+  /** The slot holds another volume, or none. */
   forget(slot: number): void {
     this.#names.delete(slot);
   }
 
-  /** What a bitmap has recorded. A write is recorded when it is done, so one that is under way is in the next. */
+  /** Ends a bitmap and reads it. A write is recorded when it is done: a write that is under way is in the next bitmap. */
   async #end(node: string, name: string): Promise<Extent[]> {
     await this.#monitor.execute("block-dirty-bitmap-disable", { node, name });
     await this.#serve();
@@ -87,7 +95,7 @@ export class WriteLog {
 
   /** It is in use for a moment after nobody is shown it any more. */
   async #removeFree(node: string, name: string): Promise<void> {
-    const until = Date.now() + GONE_MS;
+    const until = Date.now() + this.#goneMs;
     while (!(await this.#remove(node, name))) {
       if (Date.now() > until) throw new Error("a bitmap is in use for too long");
       await pause(LOOK_MS);

@@ -6,7 +6,7 @@ import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
-import type { VmCall } from "./front.ts";
+import type { VmCall } from "./call.ts";
 
 /** What a refusal of the guest is to a caller of ours. */
 const STATUSES: Record<string, number> = {
@@ -21,7 +21,7 @@ const STATUSES: Record<string, number> = {
   TooLarge: 400,
 };
 
-/** GET /vms/:sandboxId/files?path=: the bytes of a file. A missing one is a clean 404. */
+/** GET /vms/:sandboxId/files?path=: the bytes of a file; 404 where there is none. */
 export async function downloadFile(call: VmCall): Promise<void> {
   const { response } = call;
   await withFile(call, async (vm, path) => {

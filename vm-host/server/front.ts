@@ -3,11 +3,8 @@ import { Socket } from "node:net";
 import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { Images } from "../images/images.ts";
-import type { SharedPool } from "../shared/machines.ts";
-import type { Acts } from "../assembly.ts";
-import type { VmStates } from "../states/states.ts";
-import type { Vms } from "../machines/vms.ts";
+import { answerBuild } from "./builds.ts";
+import type { HostParts, VmCall } from "./call.ts";
 import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
@@ -21,25 +18,9 @@ import {
   revertVm,
   takeSnapshot,
 } from "./states.ts";
-import { answerBuild } from "./builds.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
 
 const KEEP_ALIVE_MS = 65_000;
-
-/** A call of the gateway for one machine. */
-export interface VmCall {
-  vms: Vms;
-  states: VmStates;
-  images: Images;
-  shared: SharedPool;
-  id: string;
-  /** Whose machine or snapshot it is. */
-  org: string;
-  /** What follows the id, `ports/8000/a?b`. */
-  rest: string;
-  request: IncomingMessage;
-  response: ServerResponse;
-}
 
 type Route = (call: VmCall) => Promise<void>;
 
@@ -56,8 +37,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   park: { POST: parkVm },
 };
 
-export interface Front extends Acts {
-  images: Images;
+export interface Front extends HostParts {
   hostToken: string;
   log: Log;
 }
@@ -66,7 +46,7 @@ export interface Front extends Acts {
 export function createFront(front: Front): Server {
   const server = createServer((request, response) => {
     answer(front, request, response).catch((error: unknown) => {
-      front.log.error({ reason: messageOf(error) }, "a request failed");
+      front.log.error({ reason: messageOf(error) }, "request_failed");
       if (response.headersSent) response.destroy();
       else replyText(response, 500, "Internal error\n");
     });
@@ -76,15 +56,31 @@ export function createFront(front: Front): Server {
     // Without a listener an error of a socket that waits here would end the process.
     socket.on("error", () => socket.destroy());
     upgrade(front, request, socket, head).catch((error: unknown) => {
-      front.log.warn({ reason: messageOf(error) }, "an upgrade failed");
+      front.log.warn({ reason: messageOf(error) }, "upgrade_failed");
       socket.destroy();
     });
   });
   // A command or a transfer may take longer than Node lets a request take.
   server.requestTimeout = 0;
-  // Longer than the gateway keeps a connection: else it may send on one that closes here at that moment.
+  // Longer than the gateway keeps a connection: else it may send on a connection that closes here at that moment.
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   return server;
+}
+
+/** Opens the front and returns the URL by which it is reached. */
+export async function listen(
+  front: Server,
+  { host, port }: { host: string; port: number },
+  publicUrl: string | null,
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    front.once("error", reject);
+    front.listen(port, host, resolve);
+  });
+  const address = front.address();
+  if (address === null || typeof address === "string") throw new Error("no address");
+  const name = host.includes(":") ? `[${host}]` : host;
+  return publicUrl ?? `http://${name}:${address.port}`;
 }
 
 async function answer(
@@ -97,13 +93,12 @@ async function answer(
   const { id, rest } = target;
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
-  const { vms, states, images, shared } = front;
+  const { vms, store, images, readiness } = front;
   const { org } = caller;
-  const call = { vms, states, images, shared, id, org, rest, request, response };
-  if (target.room === "drain") return drain(call);
-  if (target.room === "snapshots") return removeSnapshot(call);
-  if (target.room === "templates")
-    return answerBuild({ ...call, builds: front.builds, query: target.query });
+  const call = { vms, store, images, readiness, ...target, org, request, response };
+  if (target.collection === "drain") return drain(call);
+  if (target.collection === "snapshots") return removeSnapshot(call);
+  if (target.collection === "templates") return answerBuild(call);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "ports") return forwardRequest(call);
   const methods = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined;
@@ -123,7 +118,7 @@ async function upgrade(
   head: Buffer,
 ): Promise<void> {
   const target = targetOf(request);
-  if (target?.room !== "vms") return refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
+  if (target?.collection !== "vms") return refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
   const { id, rest } = target;
   if (!(await isFromGateway(request, front.hostToken, id)))
     return refuseUpgrade(socket, 401, "Unauthorized\n", OWN_ANSWER);
@@ -139,13 +134,13 @@ async function upgrade(
 function targetOf(request: IncomingMessage) {
   const url = request.url ?? "";
   if (url === "/drain" && request.method === "POST")
-    return { room: "drain", id: "drain", rest: "", query: "" };
-  const [, room = "", encoded, rest = "", query = ""] =
+    return { collection: "drain", id: "drain", rest: "", query: "" };
+  const [, collection = "", encoded, rest = "", query = ""] =
     /^\/(vms|snapshots|templates)\/([^/?]+)(?:\/(.*)|\?(.*))?$/s.exec(url) ?? [];
   if (encoded === undefined) return null;
-  if (room === "snapshots" && (request.method !== "DELETE" || rest !== "")) return null;
+  if (collection === "snapshots" && (request.method !== "DELETE" || rest !== "")) return null;
   try {
-    return { room, id: decodeURIComponent(encoded), rest, query };
+    return { collection, id: decodeURIComponent(encoded), rest, query };
   } catch {
     return null;
   }

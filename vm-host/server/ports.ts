@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
-import type { VmCall } from "./front.ts";
+import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 
 const TOO_EARLY = 425;
@@ -15,7 +15,7 @@ export interface PortVm {
   guest: { dial(port: number): Promise<Duplex> };
 }
 
-/** A call for a port, of whatever knows the machines. */
+/** A call for a port of a machine. */
 export type PortCall = Pick<VmCall, "id" | "rest" | "request" | "response"> & {
   vms: { get(id: string): PortVm | undefined };
 };
@@ -145,7 +145,7 @@ function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
   });
 }
 
-/** The head of an answer: as it came when the upgrade was taken, else that of an ordinary one that ends its connection. */
+/** The head of an answer: as it came when the upgrade was taken, else of an ordinary answer that ends its connection. */
 function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, isTaken: boolean) {
   const headers = isTaken ? rawHeaders : [...headersForGateway(rawHeaders), "connection", "close"];
   const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];

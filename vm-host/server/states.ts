@@ -1,55 +1,88 @@
 import type { ServerResponse } from "node:http";
-import { ResumeVm, RevertVm, TakeSnapshot } from "@svc/contract/host-protocol/vm-states.ts";
+import {
+  ResumeVm,
+  RevertVm,
+  type StateRefused,
+  TakeSnapshot,
+} from "@svc/contract/host-protocol/vm-states.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
-import { StateError } from "../states/state-error.ts";
-import type { VmCall } from "./front.ts";
+import { StateError } from "../machines/state-error.ts";
+import { type VmStates, pausedOf } from "../states/states.ts";
+import { NOT_READY, type VmCall } from "./call.ts";
 
 /** POST /vms/:sandboxId/pause. Answered when RAM and disk are saved and the process is gone. */
-export async function pauseVm({ states, id, response }: VmCall): Promise<void> {
-  await reply(response, 200, () => states.pause(id));
+export async function pauseVm(call: VmCall): Promise<void> {
+  const { readiness, vms, store, id, response } = call;
+  await reply(response, 200, async () => {
+    const record = store.pausedRecordOf(id);
+    // While no machine can be made none runs: a machine is paused already, or is not here.
+    if (!readiness.machinery && record) return { ...pausedOf(record), tookMs: 0, ...vms.stamp() };
+    return statesOf(call, "NotRunning").pause(id);
+  });
 }
 
-/** POST /vms/:sandboxId/resume. Answered when it knows who it is and what time it is. */
-export async function resumeVm({ states, id, org, request, response }: VmCall): Promise<void> {
+/** POST /vms/:sandboxId/resume. Answered when the guest knows who it is and what time it is. */
+export async function resumeVm(call: VmCall): Promise<void> {
+  const { id, org, request, response } = call;
   const body = ResumeVm.safeParse((await readJson(request, LIMITS.hostBodyBytes)) ?? {});
   if (!body.success) return replyText(response, 400, "Malformed resume\n");
-  await reply(response, 200, () => states.resume(id, org, body.data.recordId));
+  const { recordId } = body.data;
+  await reply(response, 200, async () =>
+    statesOf(call, recordId === undefined ? "NotPaused" : null).resume(id, org, recordId),
+  );
 }
 
-/** POST /vms/:sandboxId/checkpoint. It goes on; what is left of it if the host dies is on the disk. */
-export async function checkpointVm({ states, id, response }: VmCall): Promise<void> {
-  await reply(response, 200, () => states.checkpoint(id));
+/** POST /vms/:sandboxId/checkpoint. The machine goes on; the record is what is left of it if the host dies. */
+export async function checkpointVm(call: VmCall): Promise<void> {
+  const { id, response } = call;
+  await reply(response, 200, async () => statesOf(call, "NotRunning").checkpoint(id));
 }
 
 /** POST /vms/:sandboxId/park */
-export async function parkVm({ states, id, response }: VmCall): Promise<void> {
-  await reply(response, 200, () => states.park(id));
+export async function parkVm(call: VmCall): Promise<void> {
+  const { id, response } = call;
+  await reply(response, 200, async () => statesOf(call, "NotRunning").park(id));
 }
 
 /** POST /vms/:sandboxId/snapshot */
-export async function takeSnapshot({ states, id, request, response }: VmCall): Promise<void> {
+export async function takeSnapshot(call: VmCall): Promise<void> {
+  const { id, request, response } = call;
   const body = TakeSnapshot.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!body.success) return replyText(response, 400, "Malformed snapshot\n");
-  await reply(response, 201, () => states.snapshot(id, body.data.snapshotId));
+  const { snapshotId } = body.data;
+  await reply(response, 201, async () => statesOf(call, "NotRunning").snapshot(id, snapshotId));
 }
 
 /** POST /vms/:sandboxId/revert */
-export async function revertVm({ states, id, org, request, response }: VmCall): Promise<void> {
+export async function revertVm(call: VmCall): Promise<void> {
+  const { id, org, request, response } = call;
   const body = RevertVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!body.success) return replyText(response, 400, "Malformed revert\n");
-  await reply(response, 200, () => states.revert(id, org, body.data.snapshotId));
+  const { snapshotId } = body.data;
+  await reply(response, 200, async () => statesOf(call, "NotRunning").revert(id, org, snapshotId));
 }
 
 /** DELETE /snapshots/:snapshotId. Machines that came from it go on. */
-export async function removeSnapshot({ states, id, org, response }: VmCall): Promise<void> {
-  await states.removeSnapshot(id, org);
+export async function removeSnapshot({ store, id, org, response }: VmCall): Promise<void> {
+  await store.removeSnapshot(id, org);
   replyText(response, 204);
 }
 
-async function reply(response: ServerResponse, status: number, act: () => Promise<object>) {
+/** What changes states. While no machine can be made: 503 for a machine that is paused here, else 404 with the code, if any. */
+function statesOf(
+  { readiness, store, id }: VmCall,
+  absent: Extract<StateRefused["code"], "NotRunning" | "NotPaused"> | null,
+): VmStates {
+  if (readiness.machinery) return readiness.machinery.states;
+  if (absent !== null && !store.pausedRecordOf(id))
+    throw new StateError(404, absent, "There is no such machine here.");
+  throw new StateError(503, "NoCapacity", NOT_READY);
+}
+
+async function reply(response: ServerResponse, status: number, change: () => Promise<object>) {
   try {
-    replyJson(response, status, await act());
+    replyJson(response, status, await change());
   } catch (error) {
     if (!(error instanceof StateError)) throw error;
     replyJson(response, error.status, error.body);

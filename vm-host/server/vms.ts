@@ -5,9 +5,9 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
+import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
-import type { Placed } from "../machines/vms.ts";
-import type { VmCall } from "./front.ts";
+import { NOT_READY, type VmCall } from "./call.ts";
 
 type Can = (capability: Capability) => boolean;
 
@@ -24,26 +24,36 @@ function missingCapabilities(ask: PlaceVm, can: Can): string[] {
 
 /** PUT /vms/:sandboxId */
 export async function placeVm(call: VmCall): Promise<void> {
-  const { vms, states, images, id, org, request, response } = call;
+  const { readiness, images, id, org, request, response } = call;
   const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
-  const missing = missingCapabilities(ask.data, (name) => vms.can(name));
+  const { machinery } = readiness;
+  const can: Can = (name) => machinery?.driver.capabilities.has(name) ?? false;
+  const missing = missingCapabilities(ask.data, can);
   if (missing.length > 0) return refuseMissing(response, missing);
-  const { source } = ask.data;
-  if (source.type === "snapshot")
-    return replyPlaced(response, await states.fork(id, org, source.id, ask.data));
+  const { source, isolation } = ask.data;
+  if (source.type === "snapshot") {
+    if (!machinery) return replyPlaced(response, refuse(503, "NoCapacity", NOT_READY));
+    return replyPlaced(response, await machinery.states.fork(id, org, source.id, ask.data));
+  }
   const found = images.find(source.name);
   if (!found) return refuseMissing(response, ["image"]);
-  if ("hint" in found) {
-    const { hint, percent } = found;
-    const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
-    return replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
-  }
+  if (readiness.hint !== null) return refuseImage(response, { hint: readiness.hint });
+  if ("hint" in found) return refuseImage(response, found);
+  if (!machinery) return refuseImage(response, { hint: NOT_READY });
   const placing =
-    ask.data.isolation === "shared"
-      ? call.shared.place({ id, org: call.org, ask: ask.data, ...found.ground })
-      : vms.place(id, ask.data, found.ground);
+    isolation === "shared"
+      ? machinery.shared.place({ id, org, ask: ask.data, ...found.bootable })
+      : machinery.placer.place(id, ask.data, found.bootable);
   replyPlaced(response, await placing);
+}
+
+function refuseImage(
+  response: ServerResponse,
+  { hint, percent }: { hint: string; percent?: number },
+): void {
+  const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
+  replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
 }
 
 function replyPlaced(response: ServerResponse, outcome: Placed): void {
@@ -51,7 +61,7 @@ function replyPlaced(response: ServerResponse, outcome: Placed): void {
   replyJson(response, outcome.status, outcome.refused);
 }
 
-/** DELETE /vms/:sandboxId. Answered when the machine is gone: its room is free then. */
+/** DELETE /vms/:sandboxId. Answered when the machine is gone: its capacity is free then. */
 export async function endVm({ vms, id, response }: VmCall): Promise<void> {
   await vms.end(id);
   replyText(response, 204);

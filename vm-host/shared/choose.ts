@@ -5,7 +5,7 @@ import { memoryClass } from "../machines/capacity.ts";
 /** What a shared machine keeps for its kernel and its own agent, and for each share beside the share's own memory. */
 const MACHINE_MB = 256;
 const SHARE_MB = 24;
-/** The common size of a machine: one may wait on the shelf. */
+/** The common size of a machine: a warm machine may be there. */
 const LEAST = { cpu: 2, memMb: 2_048 };
 const MOST_SHARES = 32;
 /** Disks are made as large as they are asked for, and take what is written. */
@@ -15,24 +15,24 @@ const IMAGE_GB = 4;
 /** A share that is wanted. */
 export interface ShareWish {
   org: string;
-  /** Which image and which agent: shares of a machine have the same. */
-  ground: string;
+  /** Names image and initrd: all shares of a home have the same. */
+  bootKey: string;
   cpu: number;
   memMb: number;
   diskGb: number;
 }
 
-/** What counts of a machine that holds shares. */
+/** What counts of a home. */
 export interface Holder {
   name: string;
   org: string;
-  ground: string;
+  bootKey: string;
   cpu: number;
   memMb: number;
   shares: readonly Pick<ShareWish, "memMb" | "diskGb">[];
 }
 
-/** A machine that has room, or the size of a new one. */
+/** A home that takes the share, or the size of a new one. */
 export type Choice = { name: string } | { cpu: number; memMb: number };
 
 /** What a share gets of the memory it asks for. */
@@ -48,12 +48,12 @@ export function missingForShare({ isolation, source, volumes }: PlaceVm): string
 }
 
 /**
- * Where a share goes: into the fullest machine of its own org that holds it whole, else into a new one. Memory is given
- * once. Two orgs are never in one machine.
+ * Where a share goes: into the fullest home of its own org that holds it whole, else into a new home. Memory is given once.
+ * Two orgs are never in one home.
  */
 export function chooseMachine(wish: ShareWish, holders: readonly Holder[]): Choice {
   const [best] = holders
-    .filter((holder) => holder.org === wish.org && holder.ground === wish.ground)
+    .filter((holder) => holder.org === wish.org && holder.bootKey === wish.bootKey)
     .filter((holder) => holder.cpu >= wish.cpu && fits(wish, holder))
     .toSorted((left, right) => freeMb(left) - freeMb(right));
   if (best) return { name: best.name };
@@ -61,7 +61,7 @@ export function chooseMachine(wish: ShareWish, holders: readonly Holder[]): Choi
   return { cpu: Math.max(LEAST.cpu, wish.cpu), memMb };
 }
 
-/** MiB of a machine that no share has been promised. */
+/** MiB of a home that no share has been promised. */
 export function freeMb({ memMb, shares }: Pick<Holder, "memMb" | "shares">): number {
   return shares.reduce((left, share) => left - share.memMb - SHARE_MB, memMb - MACHINE_MB);
 }

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
-import type { LifeStart, Machine, MachineSpec } from "../driver.ts";
+import { inTime } from "../deadline.ts";
+import type { Machine, MachineSpec } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";
-import type { RestingHome, RestingShare } from "../snapshots/record.ts";
+import { type LifeStart, storedLife } from "../life.ts";
 import { Vm } from "../machines/vm.ts";
-import { type Holder, SHARED_DISK_GB } from "./choose.ts";
+import type { SavedHome, SavedShare } from "../records/record.ts";
+import type { Holder } from "./choose.ts";
 import { type Around, ShareGuest, ShareMachine } from "./share-machine.ts";
 
 /** How long a share's agent may take to start: Node under emulation, on a busy host. */
@@ -15,22 +16,23 @@ const SHARE_ANSWER_MS = 60_000;
 /** How long after its streams have closed a process is gone. */
 const LAST_BREATH_MS = 5_000;
 
-export interface HomeParts {
+/** A machine that becomes a home. */
+export interface HomeMachine {
   org: string;
-  ground: string;
+  bootKey: string;
   machine: Machine;
   guest: Guest;
   how: VmPlaced["how"];
-  /** Of one that rested. */
+  /** Of a home that was saved before. */
   id?: string;
 }
 
-/** A share in a machine: on its way, running as a sandbox's machine, or at rest. */
+/** A share in a home: on its way, running as a sandbox's machine, or paused. */
 export interface Tenant {
   share: ShareSpec;
   vm: Vm | null;
-  rest: RestingShare | null;
-  /** Every record of its machine holds it, too, while it runs. */
+  paused: SavedShare | null;
+  /** Every record of the home holds the share, too, while it runs. */
   isCheckpointed?: boolean;
 }
 
@@ -41,25 +43,29 @@ export interface Owned {
   life?: LifeStart;
 }
 
-/** A machine of one org that holds shares. */
+/** A machine of one org that holds shares (a home). */
 export class Home implements Holder, Around {
-  /** Its name from its first start to its end; its machine may be another one after a rest. */
+  /** Its name from its first start to its end; after a pause the machine is another one. */
   readonly id: string;
   readonly org: string;
-  readonly ground: string;
+  readonly bootKey: string;
   readonly machine: Machine;
   readonly guest: Guest;
   readonly how: VmPlaced["how"];
-  /** It takes no more shares once it ends or goes to rest. */
+  /** It takes no more shares once it ends or is paused. */
   isOpen = true;
-  /** A share has left it, of its own or by order. */
-  onLeft: (home: Home) => Promise<void> = async () => {};
   readonly tenants = new Map<string, Tenant>();
+  readonly #onLeft: (home: Home) => Promise<void>;
 
-  constructor({ org, ground, machine, guest, how, id }: HomeParts) {
+  /** `onLeft`: a share has left the home, of its own or by order. */
+  constructor(
+    { org, bootKey, machine, guest, how, id }: HomeMachine,
+    onLeft: (home: Home) => Promise<void>,
+  ) {
+    this.#onLeft = onLeft;
     this.id = id ?? `home-${randomBytes(6).toString("hex")}`;
     this.org = org;
-    this.ground = ground;
+    this.bootKey = bootKey;
     this.machine = machine;
     this.guest = guest;
     this.how = how;
@@ -86,9 +92,13 @@ export class Home implements Holder, Around {
     return [...this.tenants.values()].map(({ share }) => share);
   }
 
-  /** Shares at rest, and whether there are no others. */
-  get resting(): RestingShare[] {
-    return [...this.tenants.values()].flatMap(({ rest }) => (rest ? [rest] : []));
+  get pausedShares(): SavedShare[] {
+    return [...this.tenants.values()].flatMap(({ paused }) => paused ?? []);
+  }
+
+  /** No share runs in it, or is on its way. */
+  get isIdle(): boolean {
+    return this.pausedShares.length === this.tenants.size;
   }
 
   /** The whole of it as a machine that can be saved. */
@@ -100,22 +110,15 @@ export class Home implements Holder, Around {
     return new Vm(this.id, this.machine, this.guest, { ...got, isolation: "shared" });
   }
 
-  /** What its record says of its shares: of those that rest, and of these besides. */
-  recordWith(others: RestingShare[]): RestingHome {
-    const { org, ground, resting } = this;
-    return { org, ground, shares: [...resting, ...others] };
+  /** What its record says of its shares: of the paused ones, and of these besides. */
+  recordWith(others: SavedShare[]): SavedHome {
+    const { org, bootKey: ground, pausedShares } = this;
+    return { org, ground, shares: [...pausedShares, ...others] };
   }
 
-  /** Makes room for the disks of shares. */
-  async grow(): Promise<void> {
-    await this.machine.growDisk(SHARED_DISK_GB);
-    const { exitCode, stderr } = await this.guest.exec({ cmd: "resize2fs", args: ["/dev/vda"] });
-    if (exitCode !== 0) throw new Error(`the disk did not grow: ${stderr}`);
-  }
-
-  /** Promises room to a share. */
-  take(share: ShareSpec, rest: RestingShare | null = null): void {
-    this.tenants.set(share.id, { share, rest, vm: null });
+  /** Promises a share its part of the machine. */
+  take(share: ShareSpec, paused: SavedShare | null = null): void {
+    this.tenants.set(share.id, { share, paused, vm: null });
   }
 
   /** A share's agent answers as its sandbox's machine from now on. */
@@ -130,7 +133,7 @@ export class Home implements Holder, Around {
       const acquiredMs = performance.now() - startedAt;
       const got = { cpu, memMb, diskGb, enforcement, how, acquiredMs };
       const vm = new Vm(id, machine, guest, { ...got, isolation: "shared" });
-      this.tenants.set(share.id, { share, vm, rest: null });
+      this.tenants.set(share.id, { share, vm, paused: null });
       return vm;
     } catch (error) {
       machine.leave();
@@ -138,22 +141,20 @@ export class Home implements Holder, Around {
     }
   }
 
-  /** Lets a share stand still, and says what its sandbox is. Null of one that does so already, or is on its way. */
-  async still({ vm, share }: Tenant): Promise<RestingShare | null> {
+  /** Lets a share stand still, and says what its sandbox is. Null of a share that is paused already, or on its way. */
+  async freeze({ vm, share }: Tenant): Promise<SavedShare | null> {
     if (!vm) return null;
     await vm.machine.stop();
-    const { word, generation } = vm.guest.nextLife;
-    const life = { word: Buffer.from(word).toString("hex"), generation };
-    const { self } = vm.guest;
-    return { id: vm.id, share, self, life, lastActivityAt: vm.lastActivityAt };
+    const { id, guest, lastActivityAt } = vm;
+    return { id, share, self: guest.self, life: storedLife(guest.nextLife), lastActivityAt };
   }
 
-  /** Whether its machine is gone. One that has just died may be known by its silence before. */
+  /** Whether the machine is gone. A machine that has just died is silent before it is known to have ended. */
   async hasEnded(): Promise<boolean> {
     const ended = this.machine.exited.then(() => true);
     const answers = this.guest.control.ask("rpc.ping", {}).then(
       () => false,
-      () => Promise.race([ended, pause(LAST_BREATH_MS, false, { ref: false })]),
+      async () => (await inTime(ended, LAST_BREATH_MS)) === true,
     );
     return Promise.race([ended, answers]);
   }
@@ -162,13 +163,13 @@ export class Home implements Holder, Around {
     return this.#gone(name);
   }
 
-  /** Ends a share that nobody runs: one that could not be made whole, or one at rest. */
+  /** Ends a share that does not run: it is paused, or could not be made whole. */
   async drop(id: string): Promise<void> {
     await this.guest.control.ask("shares.end", { id }).catch(() => null);
     await this.#gone(id);
   }
 
   async #gone(id: string): Promise<void> {
-    if (this.tenants.delete(id)) await this.onLeft(this);
+    if (this.tenants.delete(id)) await this.#onLeft(this);
   }
 }

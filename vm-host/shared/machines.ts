@@ -4,19 +4,22 @@ import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
 import { newSelf } from "../guest/identity.ts";
-import { ANSWER_MS } from "../machines/maker.ts";
-import type { Capacity } from "../machines/capacity.ts";
 import { Lanes } from "../lanes.ts";
-import { noRoom } from "../states/start-from-record.ts";
-import { StateError } from "../states/state-error.ts";
-import { type Placed, type Vms, refuse } from "../machines/vms.ts";
-import { type ShareWish, chooseMachine, shareMemory } from "./choose.ts";
-import { Home, type HomeParts } from "./home.ts";
+import type { Capacity } from "../machines/capacity.ts";
+import { growDisk } from "../machines/grow-disk.ts";
+import { ANSWER_MS } from "../machines/maker.ts";
+import type { Placer } from "../machines/placer.ts";
+import type { Placed, Vms } from "../machines/vms.ts";
+import { SHARED_DISK_GB, type ShareWish, chooseMachine, shareMemory } from "./choose.ts";
+import { Home, type HomeMachine } from "./home.ts";
+import type { Homes } from "./homes.ts";
 
-export interface PoolParts {
+export interface SharedMachinesParts {
+  homes: Homes;
   vms: Vms;
+  placer: Placer;
   capacity: Capacity;
-  /** Machines have a way out that is filtered; without one they have none. */
+  /** Machines have a way out that is filtered; without a filter they have no network. */
   hasEgress: boolean;
   log: Log;
 }
@@ -28,16 +31,13 @@ export interface ShareAsk extends Omit<MachineSpec, "cpu" | "memMb"> {
   ask: PlaceVm;
 }
 
-/** The machines that hold shares, each of one org: made with the first share and ended after the last. */
-export class SharedPool {
-  readonly homes = new Set<Home>();
-  /** A machine has no share left, or none that runs. */
-  onIdle: (home: Home) => Promise<void> = (home) => this.end(home);
-  readonly #parts: PoolParts;
-  /** Finding or making a machine, for an org one after the other: two first shares make one. */
+/** Makes shares, and the homes that hold them: a home is made with its first share and ended after its last. */
+export class SharedMachines {
+  readonly #parts: SharedMachinesParts;
+  /** Finding or making a home, one after the other for each org: two first shares make one home. */
   readonly #lanes = new Lanes();
 
-  constructor(parts: PoolParts) {
+  constructor(parts: SharedMachinesParts) {
     this.#parts = parts;
   }
 
@@ -45,47 +45,40 @@ export class SharedPool {
   place(wanted: ShareAsk): Promise<Placed> {
     const { id } = wanted;
     const { vms } = this.#parts;
-    return vms.placeBy(id, async () => {
-      try {
-        return await this.#place(wanted);
-      } catch (error) {
-        if (error instanceof StateError && (error.status === 503 || error.status === 507))
-          return refuse(error.status, placeCode(error.status), error.message);
-        return vms.unmade(id, error);
-      }
-    });
+    return vms.place(id, () =>
+      this.#place(wanted).catch((error: unknown) => vms.unmade(id, error)),
+    );
   }
 
-  /** A machine for shares joins the others, in room that was taken. */
+  /** Makes a home, for which capacity is taken. */
   async open(
-    { cpu, memMb }: Pick<MachineSpec, "cpu" | "memMb">,
-    make: () => Promise<HomeParts>,
+    size: Pick<MachineSpec, "cpu" | "memMb">,
+    make: () => Promise<HomeMachine>,
   ): Promise<Home> {
-    const room = this.#parts.capacity.take({ cpu, memMb });
-    if (typeof room === "string") throw noRoom(room);
+    const { capacity, homes, log } = this.#parts;
+    const giveBack = capacity.claim(size);
     try {
-      const home = new Home(await make());
-      const { machine } = home;
-      home.onLeft = async () => {
-        if (home.isOpen && home.resting.length === home.tenants.size) await this.onIdle(home);
-      };
-      this.homes.add(home);
-      void machine.exited.then(() => {
-        room();
-        this.homes.delete(home);
+      const home = new Home(await make(), async (left) => {
+        if (left.isOpen && left.isIdle) await this.end(left);
       });
-      this.#parts.log.info({ machine: machine.name }, "a machine for shares is there");
+      const { machine } = home;
+      homes.all.add(home);
+      void machine.exited.then(() => {
+        giveBack();
+        homes.all.delete(home);
+      });
+      log.info({ machine: machine.name }, "home_opened");
       return home;
     } catch (error) {
-      room();
+      giveBack();
       throw error;
     }
   }
 
-  /** Ends a machine in which nothing runs. */
+  /** Ends a home in which nothing runs. */
   async end(home: Home): Promise<void> {
     home.isOpen = false;
-    this.homes.delete(home);
+    this.#parts.homes.all.delete(home);
     await home.machine.destroy();
   }
 
@@ -109,38 +102,38 @@ export class SharedPool {
       return await vms.placed(vm);
     } catch (error) {
       const console = (await home.machine.console()).slice(-1_000);
-      this.#parts.log.warn({ how, console }, "a share did not take its identity");
+      this.#parts.log.warn({ how, console }, "share_not_identified");
       await home.drop(name);
       throw error;
     }
   }
 
-  /** The machine that takes a share, which has its room there from now on. */
+  /** The home that takes a share, which is promised its part from now on. */
   async #find(wanted: ShareAsk, share: ShareSpec): Promise<Home> {
-    const { org, image, layer } = wanted;
-    const ground = `${image.image}+${layer.hash}`;
-    const wish: ShareWish = { org, ground, ...share };
-    const open = [...this.homes].filter(({ isOpen }) => isOpen);
+    const { org, image, initrd } = wanted;
+    const bootKey = `${image.image}+${initrd.hash}`;
+    const wish: ShareWish = { org, bootKey, ...share };
+    const open = [...this.#parts.homes.all].filter(({ isOpen }) => isOpen);
     const choice = chooseMachine(wish, open);
     const found = "name" in choice ? open.find(({ name }) => name === choice.name) : undefined;
     if (found) {
       found.take(share);
       return found;
     }
-    const spec = { image, layer, cpu: share.cpu, memMb: share.memMb, ...choice };
-    const home = await this.open(spec, () => this.#make(spec, { org, ground }));
+    const spec = { image, initrd, cpu: share.cpu, memMb: share.memMb, ...choice };
+    const home = await this.open(spec, () => this.#make(spec, { org, bootKey }));
     home.take(share);
     return home;
   }
 
-  async #make(spec: MachineSpec, whose: { org: string; ground: string }): Promise<HomeParts> {
-    const { vms, hasEgress } = this.#parts;
-    const made = await vms.make(spec);
+  async #make(spec: MachineSpec, whose: { org: string; bootKey: string }): Promise<HomeMachine> {
+    const { placer, hasEgress } = this.#parts;
+    const made = await placer.make(spec);
     const { machine, guest, how } = made;
     try {
       if (!hasEgress) await machine.setNetwork(false);
       await guest.identify(newSelf({}, hasEgress), ANSWER_MS[how]);
-      await new Home({ ...whose, ...made }).grow();
+      await growDisk(made, SHARED_DISK_GB);
       return { ...whose, ...made };
     } catch (error) {
       await machine.destroy();
@@ -148,5 +141,3 @@ export class SharedPool {
     }
   }
 }
-
-const placeCode = (status: 503 | 507) => (status === 507 ? "InsufficientCapacity" : "NoCapacity");

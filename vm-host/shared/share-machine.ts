@@ -4,19 +4,19 @@ import type { GuestPort, Machine, MachineSpec, Usage } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
 import { GuestSocket } from "../guest/socket.ts";
 
-/** The machine that shares are in, as one of them sees it. */
+/** The home of a share, as the share sees it. */
 export interface Around {
   spec: MachineSpec;
   guest: Guest;
-  /** This share has ended. */
+  /** A share has ended. */
   onEnd(machine: ShareMachine): Promise<void>;
 }
 
-/** A share of a machine, where a machine is expected: its agent inside speaks through two streams of the machine's own. */
+/** A share as a machine: its agent speaks through two streams of its home's agent. */
 export class ShareMachine implements Machine {
   readonly name: string;
   readonly spec: MachineSpec;
-  readonly template = null;
+  readonly golden = null;
   readonly layers: string[] = [];
   readonly volumes = [];
   readonly diskGb: number;
@@ -131,6 +131,10 @@ export class ShareMachine implements Machine {
     await this.#around.onEnd(this);
   }
 }
+
+/** Whether a sandbox's machine is a share. */
+export const isShare = (vm: { machine: Machine } | undefined): boolean =>
+  vm?.machine instanceof ShareMachine;
 
 /** The agent of a share. Its numbers are those that its machine counts: nobody inside can change them. */
 export class ShareGuest extends Guest {

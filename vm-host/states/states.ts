@@ -1,4 +1,5 @@
-import type { PlaceVm, VmReport } from "@svc/contract/host-protocol/vms.ts";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type {
   SnapshotTaken,
   VmCheckpointed,
@@ -7,151 +8,117 @@ import type {
   VmResumed,
 } from "@svc/contract/host-protocol/vm-states.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { newSelf } from "../guest/identity.ts";
-import type { Capacity } from "../machines/capacity.ts";
+import { eachUntil } from "../deadline.ts";
+import { defaultsOf, newSelf } from "../guest/identity.ts";
+import type { Lanes } from "../lanes.ts";
+import type { MachineSource, Placer } from "../machines/placer.ts";
+import { StateError, failed } from "../machines/state-error.ts";
 import type { Vm } from "../machines/vm.ts";
-import { type Asleep, type Placed, type Vms, refuse } from "../machines/vms.ts";
-import type { SharedRests } from "../shared/states.ts";
-import type { Fetcher } from "../snapshots/fetcher.ts";
-import { Finder } from "../snapshots/finder.ts";
-import { forkOf } from "./fork.ts";
-import { afterFall, afterResume, afterRevert } from "./what-follows.ts";
-import { inTime } from "./in-time.ts";
-import type { RecordKeeper } from "../snapshots/keeper.ts";
-import { Lanes } from "../lanes.ts";
-import type { SnapshotRecord } from "../snapshots/record.ts";
-import { pauseMachine } from "./pause.ts";
-import { type ReviveParts, revive } from "./start-from-record.ts";
-import { StateError, failed } from "./state-error.ts";
-import type { Store } from "../snapshots/store.ts";
+import { type Placed, type Vms, refuse } from "../machines/vms.ts";
+import type { RecordKeeper } from "../records/keeper.ts";
+import type { RecordFinder } from "../records/record-finder.ts";
+import type { MachineRecord } from "../records/record.ts";
+import type { RecordStore, StoredRecord } from "../records/store.ts";
+import { isShare } from "../shared/share-machine.ts";
+import type { ShareStates } from "../shared/states.ts";
+import type { Volumes } from "../volumes/volumes.ts";
+import type { RecordStarter } from "./record-starter.ts";
 
-export interface StatesParts {
+/** So many machines are paused at once when the host stops. */
+const PAUSED_AT_ONCE = 2;
+
+export interface VmStatesParts {
   vms: Vms;
-  store: Store;
-  capacity: Capacity;
-  volumes: ReviveParts["volumes"];
+  placer: Placer;
+  store: RecordStore;
+  keeper: RecordKeeper;
+  finder: RecordFinder;
+  starter: RecordStarter;
+  volumes: Volumes;
+  /** A share is paused with its home. */
+  shares: ShareStates;
+  /** Of changes to a machine. */
+  lanes: Lanes;
   hasEgress: boolean;
-  /** Shares rest with their machine. */
-  shared: SharedRests;
   log: Log;
   onChange: () => void;
 }
 
-/** Makes records, and gets those of other hosts. */
-interface Means {
-  keeper: RecordKeeper;
-  fetcher: Fetcher;
-}
+/** Changes of a machine's state, for each machine one after the other: pause, resume, snapshot, checkpoint, fork, revert, park. */
+export class VmStates {
+  readonly #parts: VmStatesParts;
 
-/** Pause, resume, snapshot, checkpoint, fork, revert and park: acts on machines, for each one after the other. */
-export class VmStates implements Asleep {
-  readonly #parts: StatesParts;
-  readonly #lanes = new Lanes();
-  readonly #finder: Finder;
-  #means: Means | null = null;
-
-  constructor(parts: StatesParts) {
+  constructor(parts: VmStatesParts) {
     this.#parts = parts;
-    this.#finder = new Finder({ ...parts, fetcher: () => this.#open.fetcher });
   }
 
-  /** Machines can be saved and made from now on. */
-  open(means: Means): void {
-    this.#means = means;
-    this.#parts.shared.open(means.keeper);
-  }
-
-  reports(): VmReport[] {
-    const { store, shared } = this.#parts;
-    const own = store.all("paused").map(({ id, lastActivityAt, recordId, durable }): VmReport => {
-      return { id, state: "paused", lastActivityAt, recordId, durable };
-    });
-    return [...own, ...shared.reports()];
-  }
-
-  checkpointOf(id: string): Partial<VmReport> {
-    const record = this.#parts.store.get("checkpoint", id)?.record;
-    if (!record) return this.#parts.shared.checkpointOf(id);
-    const { recordId, durable, createdAt: checkpointAt } = record;
-    return { recordId, durable, checkpointAt };
-  }
-
-  has(id: string): boolean {
-    const { store, shared } = this.#parts;
-    return store.get("paused", id) !== undefined || shared.recordOf(id) !== undefined;
-  }
-
-  /** Many at once are one; of one that is paused it is that. */
+  /** Several calls at once are one; a machine that is paused already stays as it is. */
   pause(id: string): Promise<VmPaused> {
-    return this.#lanes.join(id, "pause", async () => {
+    return this.#parts.lanes.join(id, "pause", async () => {
       const startedAt = performance.now();
-      const record = await this.#restOf(id);
+      const record = await this.#pausedRecord(id);
       const tookMs = performance.now() - startedAt;
-      const { sizeBytes, recordId, durable } = record;
-      const stamp = this.#parts.vms.stamp();
-      return { state: "paused", sizeBytes, tookMs, recordId, durable, ...stamp };
+      return { ...pausedOf(record), tookMs, ...this.#parts.vms.stamp() };
     });
   }
 
   /** With a `recordId` exactly that record, wherever it is. */
   resume(id: string, org: string, recordId?: string): Promise<VmResumed> {
-    return this.#lanes.join(id, `resume ${recordId ?? ""}`, async () => {
+    const { vms, lanes, log, shares, store, finder, starter } = this.#parts;
+    return lanes.join(id, `resume ${recordId ?? ""}`, async () => {
       const startedAt = performance.now();
-      const { vms, log, shared } = this.#parts;
       if (vms.get(id)) throw new StateError(409, "NotPaused", "This machine is not paused.");
-      if (shared.recordOf(id))
-        return this.#running(await shared.resume(id), performance.now() - startedAt);
-      const kept =
+      if (store.homeRecordOf(id))
+        return this.#running(await shares.resume(id), performance.now() - startedAt);
+      const stored =
         recordId === undefined
-          ? this.#finder.paused(id, "NotPaused")
-          : await this.#finder.record(id, org, recordId);
-      const { self, isolation } = kept.record;
-      const vm = await revive(this.#reviving, kept, { id, org, self, isolation });
+          ? finder.paused(id, "NotPaused")
+          : await finder.record(id, org, recordId);
+      const { self, isolation } = stored.record;
+      const vm = await starter.start(stored, { id, org, self, isolation });
       // Not waited for: until then it is paused, as it was, if the host dies.
-      void this.#lanes.run(id, "forget", () => afterResume(this.#parts, vm, kept));
+      void lanes.run(id, "forget", () => this.#afterResume(vm, stored));
       const tookMs = performance.now() - startedAt;
-      log.info({ machine: vm.machine.name, tookMs: Math.round(tookMs) }, "a machine was resumed");
+      log.info({ machine: vm.machine.name, tookMs: Math.round(tookMs) }, "machine_resumed");
       return this.#running(vm, tookMs);
     });
   }
 
   /** Of a running or a paused machine. A repeat gets what the first got. */
   snapshot(id: string, snapshotId: string): Promise<SnapshotTaken> {
-    return this.#lanes.run(id, "snapshot", async () => {
-      const { store, vms, log } = this.#parts;
+    const { store, vms, keeper, finder, shares, lanes, log } = this.#parts;
+    return lanes.run(id, "snapshot", async () => {
       const known = store.get("snapshot", snapshotId);
       if (known) return takenOf(known.record, 0);
-      this.#parts.shared.refuse(id);
-      const { keeper } = this.#open;
+      shares.refuse(id);
       const vm = vms.get(id);
       try {
         if (!vm) {
-          const from = this.#finder.paused(id, "NotRunning");
+          const from = finder.paused(id, "NotRunning");
           const copied = await keeper.copy(from, { kind: "snapshot", id: snapshotId });
           return takenOf(copied.record, 0);
         }
-        const wish = { kind: "snapshot", id: snapshotId, isLive: true } as const;
-        const { kept, stoppedMs } = await keeper.take(vm, wish);
-        return takenOf(kept.record, stoppedMs);
+        const wanted = { kind: "snapshot", id: snapshotId, isLive: true } as const;
+        const { stored, stoppedMs } = await keeper.take(vm, wanted);
+        return takenOf(stored.record, stoppedMs);
       } catch (error) {
         throw failed(error, "SnapshotFailed", log);
       }
     });
   }
 
-  /** Saves a machine that goes on: what is left of it if the host dies. The one before goes once this one is whole. */
+  /** Saves a machine that goes on, for when the host dies. The checkpoint before goes once this one is whole. */
   checkpoint(id: string): Promise<VmCheckpointed> {
-    return this.#lanes.join(id, "checkpoint", async () => {
-      const { vms, log, shared, onChange } = this.#parts;
+    const { vms, keeper, shares, lanes, log, onChange } = this.#parts;
+    return lanes.join(id, "checkpoint", async () => {
       const vm = vms.get(id);
       if (!vm) throw this.#absent(id);
       try {
-        const wish = { kind: "checkpoint", id, isLive: true } as const;
-        const { kept, stoppedMs } = shared.isShare(vm)
-          ? await shared.checkpoint(vm)
-          : await this.#open.keeper.take(vm, wish);
+        const { stored, stoppedMs } = isShare(vm)
+          ? await shares.checkpoint(vm)
+          : await keeper.take(vm, { kind: "checkpoint", id, isLive: true });
         onChange();
-        const { sizeBytes, recordId, durable } = kept.record;
+        const { sizeBytes, recordId, durable } = stored.record;
         return { sizeBytes, stoppedMs, recordId, durable, ...vms.stamp() };
       } catch (error) {
         throw failed(error, "SnapshotFailed", log);
@@ -159,44 +126,43 @@ export class VmStates implements Asleep {
     });
   }
 
-  /** Becomes what it was. The machine that it is now ends only once the other one answers. */
+  /** Takes a sandbox back to a snapshot. The machine of now ends only once the machine of the snapshot answers. */
   revert(id: string, org: string, snapshotId: string): Promise<VmResumed> {
-    return this.#lanes.run(id, "revert", async () => {
+    const { vms, finder, starter, shares, lanes } = this.#parts;
+    return lanes.run(id, "revert", async () => {
       const startedAt = performance.now();
-      this.#parts.shared.refuse(id);
-      const { vms } = this.#parts;
+      shares.refuse(id);
       const before = vms.get(id);
-      const { self: known } = before?.guest ?? this.#finder.paused(id, "NotRunning").record;
-      const kept = await this.#finder.snapshot(org, snapshotId);
-      if (!kept) throw new StateError(404, "UnknownSnapshot", "There is no such snapshot.");
+      const { self: known } = before?.guest ?? finder.paused(id, "NotRunning").record;
+      const stored = await finder.snapshot(org, snapshotId);
+      if (!stored) throw new StateError(404, "UnknownSnapshot", "There is no such snapshot.");
       const self = { ...known, bootId: newSelf({}, false).bootId };
-      const { isolation } = kept.record;
+      const { isolation } = stored.record;
       const as = { id, org, self, isolation, ...(before && { before }) };
-      const vm = await revive(this.#reviving, kept, as);
-      await afterRevert({ ...this.#parts, keeper: this.#open.keeper }, kept, { id, self, org });
+      const vm = await starter.start(stored, as);
+      await this.#afterRevert(stored, { id, self, org });
       return this.#running(vm, performance.now() - startedAt);
     });
   }
 
   park(id: string): Promise<VmParked> {
-    return this.#lanes.join(id, "park", async () => {
-      const vm = this.#parts.vms.get(id);
+    const { vms, volumes, lanes } = this.#parts;
+    return lanes.join(id, "park", async () => {
+      const vm = vms.get(id);
       if (!vm) throw this.#absent(id);
-      await this.#parts.volumes.flush(vm);
+      await volumes.flush(vm);
       await vm.park();
       return { state: "running", parked: true };
     });
   }
 
-  /** A new machine that begins where a snapshot was taken, and is somebody else. */
+  /** A new sandbox that begins where a snapshot was taken. */
   async fork(id: string, org: string, snapshotId: string, ask: PlaceVm): Promise<Placed> {
-    const { log } = this.#parts;
+    const { finder, placer, log } = this.#parts;
     try {
-      const { keeper } = this.#open;
-      const kept = await this.#finder.snapshot(org, snapshotId);
-      if (!kept) return refuse(409, "UnknownSnapshot", "There is no such snapshot.");
-      const recipe = await forkOf(keeper, kept, ask, this.#parts.hasEgress);
-      return await this.#parts.vms.placeAs(id, ask, recipe);
+      const stored = await finder.snapshot(org, snapshotId);
+      if (!stored) return refuse(409, "UnknownSnapshot", "There is no such snapshot.");
+      return await placer.placeFrom(id, ask, await this.#forkOf(stored, ask));
     } catch (error) {
       const { status, message } = failed(error, "ResumeFailed", log);
       if (status === 409) return refuse(409, "SnapshotNotRestorable", message);
@@ -204,55 +170,95 @@ export class VmStates implements Asleep {
     }
   }
 
-  /** Forgets a snapshot, here and in the object store, also one that another host took. */
-  async removeSnapshot(id: string, org: string): Promise<void> {
-    const { store } = this.#parts;
-    if (!store.get("snapshot", id)) await store.bury({ org, recordId: id });
-    await store.remove("snapshot", id);
-    await store.remove("copy", id);
-  }
-
-  /** What is under way with it has failed by now. */
-  fell(id: string): Promise<boolean> {
-    return this.#lanes.run(id, "fall", () => afterFall(this.#parts, id));
-  }
-
-  async remove(id: string): Promise<void> {
-    await this.#lanes.run(id, "remove", async () => {
-      await this.#parts.store.remove("paused", id);
-      await this.#parts.store.remove("checkpoint", id);
-      await this.#parts.shared.remove(id);
-    });
-    this.#parts.onChange();
-  }
-
-  /** Pauses all that run, as many as the time allows. */
+  /** Pauses all machines that run, as many as the time allows. */
   async pauseAll(limitMs: number): Promise<void> {
-    if (!this.#means) return;
-    const { vms, log, shared } = this.#parts;
-    const ids = vms.all.filter((vm) => !shared.isShare(vm)).map(({ id }) => id);
-    const acts = [() => shared.pauseAll(), ...ids.map((id) => () => this.pause(id))];
-    await inTime(acts, limitMs, async (act) => {
-      await act().catch((error: unknown) => {
-        log.warn({ reason: messageOf(error) }, "a machine could not be paused");
+    const { vms, log, shares } = this.#parts;
+    const ids = vms.all.filter((vm) => !isShare(vm)).map(({ id }) => id);
+    const pauses = [() => shares.pauseAll(), ...ids.map((id) => () => this.pause(id))];
+    await eachUntil(pauses, { limitMs, atOnce: PAUSED_AT_ONCE }, async (pause) => {
+      await pause().catch((error: unknown) => {
+        log.warn({ reason: messageOf(error) }, "machine_not_paused");
       });
     });
   }
 
-  /** Makes few layers of the many of a paused machine's disk. */
-  tidy(id: string): Promise<void> {
-    return this.#lanes.run(id, "tidy", () => this.#open.keeper.tidy("paused", id));
+  /** The record of a machine that is paused, or is paused now. */
+  async #pausedRecord(id: string): Promise<MachineRecord> {
+    const { vms, shares, store, finder, lanes } = this.#parts;
+    const vm = vms.get(id);
+    if (!vm) return store.homeRecordOf(id) ?? finder.paused(id, "NotRunning").record;
+    if (isShare(vm)) return shares.pause(vm);
+    const { record } = await this.#pause(vm);
+    void lanes.run(id, "forget", () => store.remove("checkpoint", id));
+    return record;
   }
 
-  /** The record of a machine that rests, or does so now. */
-  async #restOf(id: string): Promise<SnapshotRecord> {
-    const { vms, shared, store } = this.#parts;
-    const vm = vms.get(id);
-    if (!vm) return shared.recordOf(id) ?? this.#finder.paused(id, "NotRunning").record;
-    if (shared.isShare(vm)) return shared.pause(vm);
-    const { record } = await pauseMachine({ ...this.#parts, keeper: this.#open.keeper }, vm);
-    void this.#lanes.run(id, "forget", () => store.remove("checkpoint", id));
-    return record;
+  /** Saves a machine and ends its process. A machine that cannot be saved runs on. */
+  async #pause(vm: Vm): Promise<StoredRecord> {
+    const { keeper, vms, store, volumes, log } = this.#parts;
+    const startedAt = performance.now();
+    await volumes.flush(vm);
+    // What a record says of its disk must be true even if the machine dies at that moment.
+    vm.machine.keepDisk(true);
+    try {
+      const { stored } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
+      vms.release(vm);
+      vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
+      await vm.machine.quit();
+      await volumes.paused(vm.id);
+      const tookMs = Math.round(performance.now() - startedAt);
+      log.info({ machine: vm.machine.name, tookMs }, "machine_paused");
+      return stored;
+    } catch (error) {
+      vm.machine.keepDisk(false);
+      // It may have ended already, with its disk.
+      void vm.machine.exited.then(() => store.releaseLayers(vm.machine.layers));
+      throw failed(error, "SnapshotFailed", log);
+    }
+  }
+
+  /** The record of a machine that runs again is no longer needed, unless it is what a crash leaves of the machine. */
+  async #afterResume(vm: Vm, stored: StoredRecord): Promise<void> {
+    const { store, onChange } = this.#parts;
+    const { kind, recordId, org, isCheckpointed } = stored.record;
+    // The machine is over already: it is paused as before, and nobody has used it in between.
+    if (vm.isOver && kind === "paused") return;
+    const { id } = vm;
+    if (isCheckpointed) await store.change(stored, { kind: "checkpoint", id });
+    else if (kind === "copy" && org !== null) await store.bury({ org, recordId });
+    await store.remove("copy", recordId);
+    await store.remove("paused", id);
+    onChange();
+  }
+
+  /** A machine that had a checkpoint has the snapshot as its checkpoint from now on. */
+  async #afterRevert(
+    snapshot: StoredRecord,
+    as: { id: string; self: MachineRecord["self"]; org: string },
+  ): Promise<void> {
+    const { store, keeper } = this.#parts;
+    const { id } = as;
+    const hasCheckpoint =
+      store.get("checkpoint", id) ?? store.get("paused", id)?.record.isCheckpointed ?? false;
+    if (hasCheckpoint) await keeper.copy(snapshot, { kind: "checkpoint", ...as });
+    await store.remove("paused", id);
+  }
+
+  /** How the machine of a fork is made. Throws `NotRestorable`. */
+  async #forkOf(
+    stored: StoredRecord,
+    { envs, isolation }: Pick<PlaceVm, "envs" | "isolation">,
+  ): Promise<MachineSource> {
+    const { keeper, hasEgress } = this.#parts;
+    const saved = await keeper.savedMachineOf(stored);
+    const hasNetwork = isolation !== "hardened" && hasEgress;
+    const before = stored.record.self;
+    const self = { ...newSelf({ ...before.envs, ...envs }, hasNetwork), ...defaultsOf(before) };
+    const make = async () => {
+      const { machine, guest } = await keeper.start(stored, self, true, saved);
+      return { machine, guest, how: "fork" as const };
+    };
+    return { spec: saved.spec, make, isIdentified: true, diskGb: saved.diskGb };
   }
 
   #running(vm: Vm, tookMs: number): VmResumed {
@@ -261,23 +267,18 @@ export class VmStates implements Asleep {
   }
 
   #absent(id: string): StateError {
-    return this.has(id)
+    return this.#parts.store.pausedRecordOf(id)
       ? new StateError(409, "NotRunning", "This machine is paused.")
       : new StateError(404, "NotRunning", "There is no such machine here.");
   }
-
-  get #reviving(): ReviveParts {
-    return { ...this.#parts, keeper: this.#open.keeper };
-  }
-
-  get #open(): Means {
-    if (!this.#means)
-      throw new StateError(503, "NoCapacity", "This host is not ready for machines yet.");
-    return this.#means;
-  }
 }
 
-function takenOf(record: SnapshotRecord, stoppedMs: number): SnapshotTaken {
+/** What a pause answers, but for its time. */
+export function pausedOf({ sizeBytes, recordId, durable }: MachineRecord) {
+  return { state: "paused" as const, sizeBytes, recordId, durable };
+}
+
+function takenOf(record: MachineRecord, stoppedMs: number): SnapshotTaken {
   const { id: snapshotId, sizeBytes, cpu, memMb, diskGb, platform, durable } = record;
   return { snapshotId, sizeBytes, cpu, memMb, diskGb, platform, durable, stoppedMs };
 }

@@ -1,4 +1,4 @@
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { zstdDecompress } from "node:zlib";
@@ -7,6 +7,8 @@ import type { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { CHUNK_BYTES, hashOf, writeWhole } from "./reading.ts";
 
 const AT_ONCE = 4;
+/** What cannot be packed becomes a little longer. */
+const PACKED_MOST_BYTES = 2 * CHUNK_BYTES;
 const unpack = promisify(zstdDecompress);
 
 /** A way to the object store, for one object each time. */
@@ -22,23 +24,23 @@ export async function storeChunks(
   { fresh, folder }: { fresh: string[]; folder: string },
   sent: (hash: string) => void,
 ): Promise<void> {
-  await inTurns(fresh, async (hash) => {
+  await eachOf(fresh, async (hash) => {
     await store().upload(objectOf(volume, hash), join(folder, hash));
     sent(hash);
     await rm(join(folder, hash), { force: true });
   });
 }
 
-/** Removes from the store what it has of a volume and no longer needs, by hashes. What stays is only room. */
+/** Removes from the store the chunks of a volume that it no longer needs, by hashes. A chunk that stays only takes space. */
 export async function dropChunks(
   store: Door,
   volume: string,
   before: Iterable<string>,
   now: Iterable<string>,
 ): Promise<void> {
-  const kept = new Set(now);
-  const old = new Set([...before].filter((hash) => !kept.has(hash)));
-  await inTurns([...old], (hash) => store().remove(objectOf(volume, hash)));
+  const needed = new Set(now);
+  const old = new Set([...before].filter((hash) => !needed.has(hash)));
+  await eachOf([...old], (hash) => store().remove(objectOf(volume, hash)));
 }
 
 /** Makes an image of what the store has: whole and as it was stored, or not at all. */
@@ -53,8 +55,8 @@ export async function fetchImage(
   const file = await open(draft, "wx+", 0o600);
   try {
     await file.truncate(sizeBytes);
-    await inTurns(Object.entries(chunks), async ([number, hash]) => {
-      const bytes = await fetchChunk(store, volume, hash, `${draft}.${number}`);
+    await eachOf(Object.entries(chunks), async ([number, hash]) => {
+      const bytes = await fetchChunk(store, volume, hash);
       await writeWhole(file, bytes, Number(number) * chunkBytes);
     });
     await file.sync();
@@ -64,20 +66,16 @@ export async function fetchImage(
   await rename(draft, image);
 }
 
-async function fetchChunk(store: Door, volume: string, hash: string, draft: string) {
-  try {
-    if (!(await store().download(objectOf(volume, hash), draft)))
-      throw new Error("a part of the volume is not in the store");
-    const bytes = await unpack(await readFile(draft), { maxOutputLength: CHUNK_BYTES });
-    if (hashOf(bytes) !== hash) throw new Error("a part of the volume is not what was stored");
-    return bytes;
-  } finally {
-    await rm(draft, { force: true });
-  }
+async function fetchChunk(store: Door, volume: string, hash: string): Promise<Buffer> {
+  const packed = await store().read(objectOf(volume, hash), PACKED_MOST_BYTES);
+  if (!packed) throw new Error("a part of the volume is not in the store");
+  const bytes = await unpack(packed, { maxOutputLength: CHUNK_BYTES });
+  if (hashOf(bytes) !== hash) throw new Error("a part of the volume is not what was stored");
+  return bytes;
 }
 
 /** A few at a time; ends when all that began have ended. */
-async function inTurns<Item>(items: Item[], work: (item: Item) => Promise<void>): Promise<void> {
+async function eachOf<Item>(items: Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = [...items];
   const worker = async (): Promise<void> => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) {

@@ -1,5 +1,5 @@
+import { NotRestorable } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
-import { NotRestorable } from "../snapshots/record.ts";
 
 const TAKEN = 3;
 const CHECK_MS = 10_000;

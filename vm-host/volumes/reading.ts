@@ -7,7 +7,7 @@ import type { VolumeManifest } from "@svc/contract/host-protocol/volumes.ts";
 import * as z from "zod";
 import type { Extent } from "../driver.ts";
 import { run } from "../programs.ts";
-import { changedAt } from "./mounted.ts";
+import { changedAt } from "../disk/mounted-volume.ts";
 
 export const CHUNK_BYTES = 1024 * 1024;
 /** So many chunks lie packed at most: an image may be as large as what is left of the disk. */

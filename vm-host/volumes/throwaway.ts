@@ -1,6 +1,6 @@
 import type { Machine } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
-import { type MountedVolume, changedAt, shallowFirst } from "./mounted.ts";
+import { type MountedVolume, changedAt, shallowFirst } from "../disk/mounted-volume.ts";
 
 /** A machine's ends that a volume needs. */
 export interface Ends {
@@ -32,7 +32,7 @@ export function fitting(volumes: MountedVolume[], isOwn: boolean): Promise<Mount
   );
 }
 
-/** Lets a machine that began from somebody's snapshot go of the volumes that its memory has: they are not its own. */
+/** Takes the throw-aways out of a machine that began from a record: the volumes that its memory knows are not its own. */
 export async function dropThrowaways({ machine, guest }: Ends): Promise<void> {
   const volumes = machine.volumes.filter(({ file }) => file === null);
   for (const volume of shallowFirst(volumes).toReversed()) {

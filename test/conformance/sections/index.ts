@@ -2,7 +2,6 @@ import type { Service } from "../caller.ts";
 import { allowedDomains } from "./allowed-domains.ts";
 import { authentication } from "./authentication.ts";
 import { createRules } from "./create-rules.ts";
-import { errors } from "./errors.ts";
 import { idempotency } from "./idempotency.ts";
 import { leases } from "./leases.ts";
 import { life } from "./life.ts";
@@ -10,17 +9,25 @@ import { limits } from "./limits.ts";
 import { lists } from "./lists.ts";
 import { profiles } from "./profiles.ts";
 import { replayUrl } from "./replay-url.ts";
-import { sessionCreate } from "./session-create.ts";
+import { sessionCreate, stealthCreate } from "./session-create.ts";
 import { sessionRecord } from "./session-record.ts";
 import { sockets } from "./sockets.ts";
 import { health, proxyCountries } from "./status.ts";
 
-/** The sections of document 1, then the additions. The rules of all errors come last: they look at every answer. */
-export const SECTIONS: Record<string, (service: Service) => void> = {
+export type Section = (service: Service) => void;
+
+/** Sections of document 1 that wait for time to pass: they run together, beside the others. */
+export const WAITING: Record<string, Section> = {
+  "states and transitions": life,
+  "a stealth create": stealthCreate,
+  leases,
+};
+
+/** The other sections of document 1, then the additions. */
+export const SECTIONS: Record<string, Section> = {
   "session create": sessionCreate,
   "rules of a create": createRules,
   "session record and release": sessionRecord,
-  "states and transitions": life,
   "replay URL": replayUrl,
   "allowed domains": allowedDomains,
   profiles,
@@ -31,6 +38,7 @@ export const SECTIONS: Record<string, (service: Service) => void> = {
   limits,
   idempotency,
   lists,
-  leases,
-  errors,
 };
+
+/** The rules of all errors: they look at every answer of the other sections. */
+export { errors } from "./errors.ts";

@@ -62,11 +62,11 @@ export function sessionCreate(service: Service): void {
     });
   });
 
-  stealth(service);
   concurrency(service);
 }
 
-function stealth(service: Service): void {
+/** Document 1: a create of a stealth browser. */
+export function stealthCreate(service: Service): void {
   // Asked together: without a stealth pool each of them waits for the whole acquire timeout.
   const WISHES = {
     alone: {},

@@ -7,7 +7,7 @@ import { expiryOf, rewind } from "../../support/worker/vm-host.ts";
 
 const get = (token: string) => call(`/files/download?token=${encodeURIComponent(token)}`);
 
-test("a good token downloads", async () => {
+test("a good token downloads the file", async () => {
   const { sign, put } = await fileSandbox();
   await put("/tmp/a", "1");
   expect((await get(await sign())).status).toBe(200);

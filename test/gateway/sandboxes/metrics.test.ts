@@ -1,16 +1,6 @@
-import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { call, json, newOrg } from "../../support/worker/gateway.ts";
-import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
-
-async function running() {
-  const host = await newVmHost();
-  const { key } = await newOrg("professional");
-  const { sandboxId: id } = await newSandbox(key);
-  const path = `/sandboxes/${id}`;
-  const exec = (body: unknown) => call(`${path}/exec`, { ...json(body), bearer: key });
-  return { host, key, id, path, exec, stub: env.SANDBOXES.getByName(id) };
-}
+import { running } from "../../support/worker/asleep.ts";
+import { call } from "../../support/worker/gateway.ts";
 
 test("metrics are the host's", async () => {
   const { path, key } = await running();

@@ -2,16 +2,9 @@ import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { call, newOrg, unhurried } from "../../support/worker/gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
-import { createWith, holderOf, newVolume } from "../../support/worker/volumes.ts";
-
-const MOUNTS = { capabilities: ["snapshots", "volumes.mount"] };
+import { createWith, holderOf, idOf, MOUNTS, newVolume } from "../../support/worker/volumes.ts";
 
 const ABSENT = `vol_${"0".repeat(32)}`;
-
-const idOf = async (response: Response): Promise<string> => {
-  if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
-  return (await response.json<{ sandboxId: string }>()).sandboxId;
-};
 
 const remove = (key: string, id: string) =>
   call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });

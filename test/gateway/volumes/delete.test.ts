@@ -2,17 +2,10 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { runScheduled } from "../../../src/scheduled.ts";
 import { call, newOrg } from "../../support/worker/gateway.ts";
-import { createWith, newVolume } from "../../support/worker/volumes.ts";
+import { createWith, idOf, MOUNTS, newVolume } from "../../support/worker/volumes.ts";
 import { newVmHost } from "../../support/worker/vm-host.ts";
 
 const { key } = await newOrg("professional");
-
-const MOUNTS = { capabilities: ["snapshots", "volumes.mount"] };
-
-const idOf = async (response: Response): Promise<string> => {
-  if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
-  return (await response.json<{ sandboxId: string }>()).sandboxId;
-};
 
 const remove = (key: string, id: string) =>
   call(`/sandboxes/${id}`, { method: "DELETE", bearer: key });

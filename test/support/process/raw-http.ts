@@ -1,19 +1,36 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 
-/** Sends bytes as they are and answers what came back, up to the end of the first response. */
+/** Sends bytes as they are and answers the first response. */
 export async function sendRaw(base: URL, lines: string[], body = ""): Promise<string> {
   const socket = connect(Number(base.port), base.hostname);
   await once(socket, "connect");
   const head = [...lines, `Host: ${base.host}`, "Connection: close", "", ""].join("\r\n");
   socket.write(head + body);
+  return firstResponse(socket);
+}
+
+/** The first response, to the length that its head tells or to the end: a server that waits for a body keeps the connection open. */
+export async function firstResponse(socket: Socket): Promise<string> {
+  // A character for a byte, as lengths count.
   let answer = "";
-  socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
-  return new Promise((resolve, reject) => {
+  try {
+    for await (const part of socket.setEncoding("latin1")) {
+      answer += String(part);
+      if (isWhole(answer)) break;
+    }
+  } catch (error) {
     // A server that refuses what it has not read may reset the connection behind its answer.
-    socket.on("error", (error) => answer === "" && reject(error));
-    socket.on("close", () => resolve(answer));
-  });
+    if (answer === "") throw error;
+  }
+  socket.destroy();
+  return Buffer.from(answer, "latin1").toString();
+}
+
+function isWhole(answer: string): boolean {
+  const { head, body } = parseRaw(answer);
+  const [, length] = /^content-length: *(\d+)/im.exec(head) ?? [];
+  return length !== undefined && answer.includes("\r\n\r\n") && body.length >= Number(length);
 }
 
 /** Status and body of a raw response. */

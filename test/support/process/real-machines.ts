@@ -13,10 +13,15 @@ export class RealMachines {
     this.key = key;
   }
 
-  static async start(vars: Record<string, string> = {}, hostId?: string): Promise<RealMachines> {
-    const gateway = await testGateway(vars);
+  /** `vars`: variables of the gateway; `env`: of the host. */
+  static async start(
+    vars: Record<string, string> = {},
+    hostId?: string,
+    env: Record<string, string> = {},
+  ): Promise<RealMachines> {
+    const gateway = await testGateway(vars, { port: 0, isOnDisk: true });
     try {
-      const host = await VmHostProcess.start(gateway, hostId);
+      const host = await VmHostProcess.start(gateway, hostId, env);
       return new RealMachines(gateway, host, await gateway.newKey());
     } catch (error) {
       await gateway.close();

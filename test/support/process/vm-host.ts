@@ -9,7 +9,14 @@ import type { TestGateway } from "./gateway.ts";
 import { descendants } from "./process-tree.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
-const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
+const AGENT = fileURLToPath(new URL("../../../dist/guest-agent/agent.mjs", import.meta.url));
+/** Hosts share what Node has compiled of their sources. */
+export const COMPILED = join(tmpdir(), "svc-compiled");
+
+let agent: Promise<string> | undefined;
+
+/** Writes the agent's bundle, once: its sources do not change while a file of tests runs. */
+export const bundledAgent = (): Promise<string> => (agent ??= writeAgent(AGENT));
 
 /** A real VM host in a process of its own, registered with a gateway. */
 export class VmHostProcess {
@@ -28,10 +35,11 @@ export class VmHostProcess {
     hostId = "vm-local",
     env: Record<string, string> = {},
   ): Promise<VmHostProcess> {
-    await writeAgent(AGENT);
+    await bundledAgent();
     const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
     const host = new VmHostProcess(stateDir, {
       ...process.env,
+      NODE_COMPILE_CACHE: COMPILED,
       SVC_GATEWAY_URL: gateway.url.origin,
       SVC_HOST_TOKEN: gateway.hostToken,
       SVC_STATE_DIR: stateDir,

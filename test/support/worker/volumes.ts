@@ -2,6 +2,15 @@ import { env } from "cloudflare:workers";
 import { Volume } from "@svc/contract/vm/volume.ts";
 import { call, json } from "./gateway.ts";
 
+/** A host that can mount volumes. */
+export const MOUNTS = { capabilities: ["snapshots", "volumes.mount"] };
+
+/** The sandbox that was made. */
+export async function idOf(response: Response): Promise<string> {
+  if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
+  return (await response.json<{ sandboxId: string }>()).sandboxId;
+}
+
 /** Creates a volume. */
 export async function newVolume(key: string, body: object = {}): Promise<Volume> {
   const response = await call("/volumes", { ...json(body), bearer: key });

@@ -1,9 +1,8 @@
-import { readdirSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { killIfThere } from "../../browser-pool/processes.ts";
 import { pidsOf, recordsOf, runs } from "../rig/acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "../rig/builds.ts";
@@ -11,8 +10,11 @@ import { missingMachine } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
-const ONE: BuildStep = { type: "run", cmd: "echo one > /srv/one; echo did one" };
-const TWO: BuildStep = { type: "run", cmd: "echo two > /srv/two; echo did two" };
+/** Two steps of a test's own: no other test has layers of them. */
+const stepsOf = (name: string): [one: BuildStep, two: BuildStep] => [
+  { type: "run", cmd: `echo one > /srv/one; echo did one # ${name}` },
+  { type: "run", cmd: `echo two > /srv/two; echo did two # ${name}` },
+];
 const SLOW: BuildStep = { type: "run", cmd: "echo slow; sleep 1000" };
 
 /** What a host keeps of machines that do not run: folders of records, and layers of disks. */
@@ -29,52 +31,49 @@ describe.skipIf(await missingMachine())(
   "template builds that break off",
   { timeout: MACHINE_MS },
   () => {
-    let rig: Rig | undefined;
-    const folders: string[] = [];
+    const stateDir = mkdtempSync(join(tmpdir(), "vmrig-"));
+    let host: Rig;
 
-    async function start(env: Record<string, string> = {}, stateDir?: string): Promise<Rig> {
-      rig = await Rig.start({ env, ...(stateDir !== undefined && { stateDir }) });
-      await rig.able();
-      return rig;
+    async function start(): Promise<void> {
+      host = await Rig.start({ stateDir });
+      await host.able();
     }
-    afterEach(async () => {
-      await rig?.stop();
-      for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-    }, MACHINE_MS);
+    async function restart(signal: NodeJS.Signals): Promise<void> {
+      await host.end(signal);
+      await host.gateway.stop();
+      await start();
+    }
+    beforeAll(start, MACHINE_MS);
+    afterAll(() => host?.stop());
 
     test("a host that was killed knows of no build, and begins with the layers that it had", async () => {
-      const stateDir = await mkdtemp(join(tmpdir(), "vmrig-"));
-      folders.push(stateDir);
-      const first = await start({}, stateDir);
-      await build(first, "tpl_killed0000000001", [ONE, SLOW]);
-      await follow(first, "tpl_killed0000000001", (_report, log) => lines(log).includes("2 slow"));
-      await first.end("SIGKILL");
-      await first.gateway.stop();
-      const second = await start({}, stateDir);
-      const path = "/templates/tpl_killed0000000001";
-      expect((await second.call("GET", path, "tpl_killed0000000001")).status).toBe(404);
-      await runs(second, 0);
-      const { report, log } = await built(second, "tpl_killed0000000001", [ONE, TWO]);
+      const [one, two] = stepsOf("killed");
+      const id = "tpl_killed0000000001";
+      await build(host, id, [one, SLOW]);
+      await follow(host, id, (_report, log) => lines(log).includes("2 slow"));
+      await restart("SIGKILL");
+      expect((await host.call("GET", `/templates/${id}`, id)).status).toBe(404);
+      await runs(host, 0);
+      const { report, log } = await built(host, id, [one, two]);
       expect(report.state).toBe("ready");
       expect(lines(log, "system")[0]).toContain("1 cached: run echo one");
       expect(lines(log, "stdout")).toEqual(["2 did two"]);
       // And what is ready is, after one more start of the host.
-      await second.end("SIGTERM");
-      await second.gateway.stop();
-      const third = await start({}, stateDir);
-      expect(await reportOf(third, "tpl_killed0000000001", 7)).toMatchObject({
+      await restart("SIGTERM");
+      expect(await reportOf(host, id, 7)).toMatchObject({
         state: "ready",
         nextOffset: 7,
         got: { memMb: 512 },
       });
-      expect((await build(third, "tpl_killed0000000001", [ONE])).status).toBe(202);
-      expect((await made(third, "a", "tpl_killed0000000001")).how).toBe("fork");
-      expect(await third.sh("a", "cat /srv/one /srv/two")).toBe("one\ntwo");
+      expect((await build(host, id, [one])).status).toBe(202);
+      expect((await made(host, "a", id)).how).toBe("fork");
+      expect(await host.sh("a", "cat /srv/one /srv/two")).toBe("one\ntwo");
+      await host.delete("a");
     });
 
     test("a machine that dies while it builds fails the build; the next one finds the layer before", async () => {
-      const host = await start();
-      await build(host, "tpl_dies000000000001", [ONE, SLOW]);
+      const [one, two] = stepsOf("dies");
+      await build(host, "tpl_dies000000000001", [one, SLOW]);
       await follow(host, "tpl_dies000000000001", (_report, log) => lines(log).includes("2 slow"));
       for (const pid of pidsOf(host)) killIfThere(pid);
       const { report } = await follow(host, "tpl_dies000000000001");
@@ -83,14 +82,14 @@ describe.skipIf(await missingMachine())(
         step: 1,
         error: { step: 2, message: "The machine died." },
       });
-      const again = await built(host, "tpl_dies000000000002", [ONE, TWO]);
+      const again = await built(host, "tpl_dies000000000002", [one, two]);
       expect(lines(again.log, "stdout")).toEqual(["2 did two"]);
     });
 
     test("a build dropped at any moment leaves no machine and no template, and the next one is built", async () => {
-      const host = await start();
+      const [one, two] = stepsOf("dropped");
       // Prepared before, so that the moments are those of the build.
-      await built(host, "tpl_base000000000001", [ONE]);
+      await built(host, "tpl_base000000000001", [one]);
       const server = { start: { cmd: "sleep 1000", ready: { cmd: "false" } } };
       const moments: [string, object, (text: string[]) => boolean][] = [
         ["at once", {}, () => true],
@@ -100,7 +99,7 @@ describe.skipIf(await missingMachine())(
       ];
       for (const [at, [name, rest, isThen]] of moments.entries()) {
         const id = `tpl_moment000000000${at}`;
-        await build(host, id, [ONE], rest);
+        await build(host, id, [one], rest);
         await follow(host, id, (_report, log) => isThen(lines(log)));
         expect([name, (await drop(host, id)).status]).toEqual([name, 204]);
         await expect.poll(() => [name, pidsOf(host).length]).toEqual([name, 0]);
@@ -108,20 +107,23 @@ describe.skipIf(await missingMachine())(
         const source = { type: "snapshot", id, recordPath: "" } as const;
         expect([name, (await host.put("none", { source })).status]).toEqual([name, 409]);
       }
-      expect((await built(host, "tpl_after00000000001", [ONE, TWO])).report.state).toBe("ready");
+      expect((await built(host, "tpl_after00000000001", [one, two])).report.state).toBe("ready");
     });
 
     test("what a template and its layers took is free once they are gone", async () => {
-      const host = await start({ SVC_LAYER_DISK_MB: "1" });
-      const { report } = await built(host, "tpl_small00000000001", [ONE, TWO]);
+      const [one, two] = stepsOf("small");
+      const small = await Rig.start({ env: { SVC_LAYER_DISK_MB: "1" } });
+      await small.able();
+      const { report } = await built(small, "tpl_small00000000001", [one, two]);
       expect(report.state).toBe("ready");
-      const again = await built(host, "tpl_small00000000002", [ONE, TWO]);
+      const again = await built(small, "tpl_small00000000002", [one, two]);
       // No layer fits into so little.
       expect(lines(again.log, "stdout")).toEqual(["1 did one", "2 did two"]);
-      for (const id of ["tpl_small00000000001", "tpl_small00000000002"]) await drop(host, id);
+      for (const id of ["tpl_small00000000001", "tpl_small00000000002"]) await drop(small, id);
       // What is in use just then goes a moment later.
-      const kept = () => keptBy(host);
+      const kept = () => keptBy(small);
       await expect.poll(kept).toEqual({ records: [], layers: [] });
+      await small.stop();
     });
   },
 );

@@ -150,7 +150,7 @@ describe("a build's log", () => {
 
   test("tells those who wait", async () => {
     const log = new BuildLog();
-    const news = log.news(60_000);
+    const news = log.changed(60_000);
     log.write(1, "stdout", "a");
     await news;
     expect(log.end).toBe(1);

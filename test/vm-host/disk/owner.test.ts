@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openRun } from "../../../vm-host/janitor.ts";
-import { Store } from "../../../vm-host/snapshots/store.ts";
-import { VolumePlace } from "../../../vm-host/volumes/place.ts";
+import { LayersInUse } from "../../../vm-host/disk/layers-in-use.ts";
+import { RecordStore } from "../../../vm-host/records/store.ts";
+import { VolumeFolders } from "../../../vm-host/volumes/folders.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const PLACES = ["records", "volumes"];
@@ -21,8 +22,14 @@ const stateOf = (name: string): string => join(root, name);
 /** What a start of a host opens; something of it is left in each place. */
 async function start(name: string): Promise<void> {
   await mkdir(stateOf(name), { recursive: true });
-  const store = await Store.open(cache(), stateOf(name), createLog("test", "silent"));
-  const volumes = await VolumePlace.open(cache(), stateOf(name));
+  const store = await RecordStore.open({
+    cacheDir: cache(),
+    stateDir: stateOf(name),
+    layersInUse: new LayersInUse(),
+    onChange: () => {},
+    log: createLog("test", "silent"),
+  });
+  const volumes = await VolumeFolders.open(cache(), stateOf(name));
   await writeFile(join(store.leftovers.folder, "left"), name);
   await writeFile(join(await volumes.makeFolder(name), "note"), name);
 }

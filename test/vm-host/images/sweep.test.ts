@@ -31,9 +31,8 @@ async function image(digit: string, ageMs: number): Promise<void> {
 function sweep(now = NOW): Promise<void> {
   const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };
   const own = { name: "base", image: nameOf("a"), recipe: "r", kernel: "k", sizeGb: 4, ...files };
-  const initrd = join(cache, "layers", `${nameOf("b")}.img`);
-  const ground = { image: own, layer: { hash: nameOf("b"), initrd } };
-  return new CacheSweep(cache, createLog("test", "silent")).sweep(ground, now);
+  const initrd = { hash: nameOf("b"), file: join(cache, "layers", `${nameOf("b")}.img`) };
+  return new CacheSweep(cache, createLog("test", "silent")).sweep({ image: own, initrd }, now);
 }
 
 const has = (...paths: string[]): boolean[] => paths.map((path) => existsSync(join(cache, path)));
@@ -59,14 +58,14 @@ test("what a host runs on is kept, and seen by the next one to sweep", async () 
   await image("a", 9 * DAY_MS);
   await put(`layers/${nameOf("b")}.img`, "", 9 * DAY_MS);
   await sweep();
-  // Another host, on other ground, half a day later.
+  // Another host, of another image and agent, half a day later.
   const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };
   const other = { name: "base", image: "o", recipe: "r", kernel: "k", sizeGb: 4, ...files };
-  const ground = { image: other, layer: { hash: "p", initrd: join(cache, "layers", "p.img") } };
+  const bootable = { image: other, initrd: { hash: "p", file: join(cache, "layers", "p.img") } };
   const log = createLog("test", "silent");
-  await new CacheSweep(cache, log).sweep(ground, NOW + DAY_MS / 2);
+  await new CacheSweep(cache, log).sweep(bootable, NOW + DAY_MS / 2);
   expect(has(`images/${nameOf("a")}`, `layers/${nameOf("b")}.img`)).toEqual([true, true]);
-  await new CacheSweep(cache, log).sweep(ground, NOW + 2 * DAY_MS);
+  await new CacheSweep(cache, log).sweep(bootable, NOW + 2 * DAY_MS);
   expect(has(`images/${nameOf("a")}`, `layers/${nameOf("b")}.img`)).toEqual([false, false]);
 });
 

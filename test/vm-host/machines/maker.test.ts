@@ -7,12 +7,12 @@ import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Machine, MachineSpec } from "../../../vm-host/driver.ts";
 import { Maker } from "../../../vm-host/machines/maker.ts";
-import { Templates } from "../../../vm-host/templates/templates.ts";
+import { GoldenMachines } from "../../../vm-host/golden/golden-machines.ts";
 import { FakeDriver } from "../rig/fake-driver.ts";
 
 const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };
 const image = { name: "base", image: "i1", recipe: "r", kernel: "k", sizeGb: 4, ...files };
-const spec: MachineSpec = { image, layer: { hash: "l1", initrd: "" }, cpu: 2, memMb: 512 };
+const spec: MachineSpec = { image, initrd: { hash: "l1", file: "" }, cpu: 2, memMb: 512 };
 const other: MachineSpec = { ...spec, cpu: 3 };
 const life = { word: new Uint8Array(32).fill(7), generation: 1 };
 /** How often the folder is read and nothing of a build is found, until none is believed to have begun. */
@@ -42,23 +42,31 @@ let folder = "";
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), "maker-"))));
 afterEach(() => rm(folder, { recursive: true }));
 
-function open(onTemplate: () => unknown): { driver: Booting; maker: Maker; templates: Templates } {
+function open(onGolden: () => unknown): {
+  driver: Booting;
+  maker: Maker;
+  goldenMachines: GoldenMachines;
+} {
   const driver = new Booting();
   const log = createLog("test", "silent");
   const options = { driver, folder, budgetBytes: 1e9, log, settle: async () => life };
-  const templates = new Templates(options);
-  return { driver, templates, maker: new Maker(driver, templates, log, () => void onTemplate()) };
+  const goldenMachines = new GoldenMachines(options);
+  return {
+    driver,
+    goldenMachines,
+    maker: new Maker(driver, goldenMachines, log, () => void onGolden()),
+  };
 }
 
-test("the template of a size is built once nothing boots any more, whose boot that is", async () => {
+test("the golden of a size is built once nothing boots any more, whose boot that is", async () => {
   const { promise: built, resolve } = Promise.withResolvers<void>();
   let count = 0;
-  const { driver, maker, templates } = open(() => (count += 1) === 2 && resolve());
+  const { driver, maker, goldenMachines } = open(() => (count += 1) === 2 && resolve());
   const first = await maker.make(spec);
   const second = await maker.make(other);
   expect([first.how, second.how]).toEqual(["boot", "boot"]);
   await first.machine.destroy();
-  for (let look = 0; look < LOOKS; look += 1) expect(await templates.find(spec)).toBeNull();
+  for (let look = 0; look < LOOKS; look += 1) expect(await goldenMachines.find(spec)).toBeNull();
   expect(driver.order).toEqual(["boot 2", "boot 3", "end 2"]);
   await second.machine.destroy();
   await built;
@@ -69,15 +77,15 @@ test("the template of a size is built once nothing boots any more, whose boot th
     "build 2",
     "build 3",
   ]);
-  expect(await templates.find(spec)).not.toBeNull();
+  expect(await goldenMachines.find(spec)).not.toBeNull();
 });
 
 test("a build that cannot even begin stops no other", async () => {
-  const { driver, templates } = open(() => {});
-  const lock = templates.lock.bind(templates);
-  templates.lock = () => Promise.reject(new Error("no room"));
-  expect(await templates.build(spec)).toBeNull();
-  templates.lock = lock;
-  expect(await templates.build(spec)).not.toBeNull();
+  const { driver, goldenMachines } = open(() => {});
+  const lock = goldenMachines.lock.bind(goldenMachines);
+  goldenMachines.lock = () => Promise.reject(new Error("no room"));
+  expect(await goldenMachines.build(spec)).toBeNull();
+  goldenMachines.lock = lock;
+  expect(await goldenMachines.build(spec)).not.toBeNull();
   expect(driver.order).toEqual(["build 2"]);
 });

@@ -94,7 +94,7 @@ test.skipIf(!isRoot)("the rules are ones that nft takes", () => {
 test("a machine is sandboxed, has no IPv6, and a comma in a path begins no option", () => {
   const image = { name: "base", image: "i", recipe: "r", kernel: "k", sizeGb: 4 };
   const files = { disk: "/d", vmlinuz: "/v", busybox: "/b", bootModules: "/m" };
-  const spec = { image: { ...image, ...files }, layer: { hash: "h", initrd: "/i" } };
+  const spec = { image: { ...image, ...files }, initrd: { hash: "h", file: "/i" } };
   const command = commandOf({
     name: "m-1",
     spec: { ...spec, cpu: 2, memMb: 512 },

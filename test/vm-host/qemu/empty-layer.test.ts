@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { qemuVersion } from "../../../vm-host/machine-room.ts";
+import { qemuVersion } from "../../../vm-host/qemu/platform.ts";
 import { diskBytesOf } from "../../../vm-host/qemu/empty-layer.ts";
 import { makeLayer } from "../../../vm-host/qemu/layers.ts";
 

@@ -1,18 +1,19 @@
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { basics, machineOf } from "../../../vm-host/qemu/command.ts";
+import { QEMU, basics, machineOf } from "../../../vm-host/qemu/command.ts";
 import { confined } from "../../../vm-host/qemu/confinement.ts";
-import { QEMU } from "../../../vm-host/qemu/driver.ts";
 import { QemuProcess } from "../../../vm-host/qemu/process.ts";
 import { Qmp } from "../../../vm-host/qemu/qmp.ts";
 import { plugIn } from "../../../vm-host/qemu/volume-device.ts";
 import { WriteLog } from "../../../vm-host/qemu/write-log.ts";
-import { serialOf } from "../../../vm-host/volumes/mounted.ts";
+import { serialOf } from "../../../vm-host/disk/mounted-volume.ts";
 
 export const MIB = 1024 * 1024;
 const SIZE_BYTES = 1024 * MIB;
 const SLOT = 0;
+/** A command that a test has broken stays broken: nobody waits long for it. */
+const GONE_MS = 2_000;
 
 /** A real QEMU that runs no guest, with a volume: the test writes to the disk where a guest would. */
 export class BlankMachine {
@@ -33,6 +34,7 @@ export class BlankMachine {
       { execute: (...ask) => this.command(() => qmp.execute(...ask)) },
       join(folder, "nbd.sock"),
       (command) => confined(command, null, null),
+      GONE_MS,
     );
   }
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type {
   Machine,
   MachineSpec,
-  Rest,
+  SavedMachine,
   Saved,
-  Template,
+  GoldenMachine,
   VmDriver,
 } from "../../../vm-host/driver.ts";
 
@@ -16,6 +16,13 @@ export class FakeDriver implements VmDriver {
   readonly capabilities = new Set<never>();
   readonly version: string = "1";
   readonly accelerator = { name: "tcg", reason: "", bootMs: 0 } as const;
+  readonly platform = {
+    driver: "fake",
+    accelerator: "tcg",
+    qemu: "1",
+    machine: "",
+    cpu: "",
+  } as const;
   boots = 0;
   /** What the next boots do instead. */
   fault: Error | null = null;
@@ -34,7 +41,7 @@ export class FakeDriver implements VmDriver {
 
   async close(): Promise<void> {}
 
-  async clone({ spec }: Template): Promise<Machine> {
+  async clone({ spec }: GoldenMachine): Promise<Machine> {
     return fakeMachine(spec);
   }
 
@@ -52,10 +59,6 @@ export class FakeDriver implements VmDriver {
 
   async merge(): Promise<void> {}
 
-  layersInUse(): string[] {
-    return [];
-  }
-
   async flatten(): Promise<string> {
     return "";
   }
@@ -64,9 +67,9 @@ export class FakeDriver implements VmDriver {
 
   async settle(): Promise<void> {}
 
-  async settleTemplate(): Promise<void> {}
+  async settleGolden(): Promise<void> {}
 
-  async restore({ spec }: Rest): Promise<Machine> {
+  async restore({ spec }: SavedMachine): Promise<Machine> {
     return fakeMachine(spec);
   }
 }
@@ -76,7 +79,7 @@ function fakeMachine(spec: MachineSpec): Machine {
   return {
     name: "fake",
     spec,
-    template: null,
+    golden: null,
     layers: [],
     diskGb: spec.image.sizeGb,
     exited: promise,

@@ -6,6 +6,8 @@ import { serving } from "../../support/fakes/serving.ts";
 import { Objects } from "./objects.ts";
 
 export const HOST_TOKEN = "test-host-token";
+/** How often a host beats when nothing changes: a gateway says so, and tests that count beats wait for them. */
+const POLL_MS = 1_000;
 
 /** The smallest gateway that a VM host can join: it records heartbeats and tells what to end. */
 export class Gateway {
@@ -28,7 +30,7 @@ export class Gateway {
     this.beats.push(beat);
     for (const watcher of this.#watchers) watcher();
     response.writeHead(isGenuine ? 200 : 401, { "content-type": "application/json" });
-    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: 5000 }));
+    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: POLL_MS }));
   }
 
   async start(): Promise<string> {

@@ -1,7 +1,7 @@
 import { findImage } from "../../../vm-host/images/store.ts";
 import { BASE } from "../../../vm-host/images/recipe.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
-import { qemuVersion } from "../../../vm-host/machine-room.ts";
+import { qemuVersion } from "../../../vm-host/qemu/platform.ts";
 
 /**
  * Why no real machine can run here, or nothing: `describe.skipIf(await missingMachine())`. In CI it throws instead, so

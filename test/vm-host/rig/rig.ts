@@ -9,13 +9,12 @@ import { type PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import * as z from "zod";
-import { writeAgent } from "../../../scripts/bundle-agent.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
+import { COMPILED, bundledAgent } from "../../support/process/vm-host.ts";
 import { Gateway, HOST_TOKEN } from "./gateway.ts";
 import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
-const AGENT = fileURLToPath(new URL("../../dist/guest-agent/agent.mjs", import.meta.url));
 const MINUTE = 60_000;
 /** So often a machine of a size is asked for until it is a clone. */
 const TEMPLATE_TRIES = 20;
@@ -62,7 +61,7 @@ export class Rig {
   }
 
   static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
-    await writeAgent(AGENT);
+    await bundledAgent();
     const gateway = new Gateway(objects);
     const url = await gateway.start();
     const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
@@ -71,6 +70,7 @@ export class Rig {
       stdio: ["ignore", "inherit", "pipe", "ipc"],
       env: {
         ...process.env,
+        NODE_COMPILE_CACHE: COMPILED,
         SVC_GATEWAY_URL: url,
         SVC_HOST_TOKEN: HOST_TOKEN,
         SVC_STATE_DIR: folder,
@@ -95,11 +95,19 @@ export class Rig {
     return rig;
   }
 
-  /** Ends the host as the supervisor does, and forgets its folder. */
+  /** Ends the host as the supervisor does, and forgets its folder. Its machines go first: none is paused for nobody. */
   async stop(): Promise<void> {
+    await this.#deleteAll();
     await this.end("SIGTERM");
     await this.gateway.stop();
     await rm(this.stateDir, { recursive: true, force: true });
+  }
+
+  /** Ends all machines that the host has told of, unless the host has ended. */
+  async #deleteAll(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ids = this.gateway.last?.vms.map(({ id }) => id) ?? [];
+    await Promise.all(ids.map((id) => this.delete(id).catch(() => null)));
   }
 
   async end(signal: NodeJS.Signals): Promise<number | null> {

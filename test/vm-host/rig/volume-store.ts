@@ -8,6 +8,15 @@ const prefixOf = (volumeId: string): string => `volume/${volumeId}/`;
 export const chunksOf = (objects: Objects, volumeId: string): string[] =>
   objects.keys(`${prefixOf(volumeId)}chunk-`).map((key) => key.slice(key.lastIndexOf("-") + 1));
 
+/** What each stored manifest says: a large one takes a while to read, and is looked at with every call of the store. */
+const known = new WeakMap<Buffer, VolumeManifest>();
+
+function parsed(bytes: Buffer): VolumeManifest {
+  const manifest = known.get(bytes) ?? VolumeManifest.parse(JSON.parse(bytes.toString()));
+  known.set(bytes, manifest);
+  return manifest;
+}
+
 /** A volume's manifest in the store, once it is as wanted. */
 export async function manifestOf(
   objects: Objects,
@@ -16,7 +25,7 @@ export async function manifestOf(
 ): Promise<VolumeManifest> {
   const read = (): VolumeManifest | null => {
     const bytes = objects.stored.get(`${prefixOf(volumeId)}manifest.json`);
-    return bytes ? VolumeManifest.parse(JSON.parse(bytes.toString())) : null;
+    return bytes ? parsed(bytes) : null;
   };
   const found = (): VolumeManifest | null => {
     const manifest = read();

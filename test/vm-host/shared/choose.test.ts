@@ -28,19 +28,19 @@ function diceOf(seed: number): (most: number) => number {
 /** Places a share, and says what is wrong with where it went. */
 function place(machines: Machine[], wish: ShareWish): string[] {
   const choice = chooseMachine(wish, machines);
-  const { org, ground } = wish;
+  const { org, bootKey } = wish;
   const name = "name" in choice ? choice.name : `m${machines.length}`;
-  if (!("name" in choice)) machines.push({ name, org, ground, ...choice, shares: [] });
+  if (!("name" in choice)) machines.push({ name, org, bootKey, ...choice, shares: [] });
   const machine = machines.find((one) => one.name === name);
   machine?.shares.push(wish);
   return machine && machine.cpu >= wish.cpu ? [] : [`${name} cannot hold it`];
 }
 
 function faultsOf(machine: Machine): string[] {
-  const { name, org, ground, shares } = machine;
+  const { name, org, bootKey, shares } = machine;
   return [
     shares.some((share) => share.org !== org) ? `${name} holds two orgs` : "",
-    shares.some((share) => share.ground !== ground) ? `${name} holds two grounds` : "",
+    shares.some((share) => share.bootKey !== bootKey) ? `${name} holds two grounds` : "",
     freeMb(machine) < 0 ? `${name} has promised more than it has` : "",
   ].filter(Boolean);
 }
@@ -54,7 +54,7 @@ test("no machine ever holds two orgs, two grounds, or more than it has, whatever
     for (let step = 0; step < STEPS; step += 1) {
       const wish: ShareWish = {
         org: `org_${dice(3)}`,
-        ground: `base+${dice(2)}`,
+        bootKey: `base+${dice(2)}`,
         cpu: 1 + dice(4),
         memMb: 128 + dice(1_921),
         diskGb: 1 + dice(20),
@@ -71,9 +71,9 @@ test("no machine ever holds two orgs, two grounds, or more than it has, whatever
 });
 
 test("a share goes where it fits before a machine is made, and into the fullest one", () => {
-  const wish: ShareWish = { org: "org_a", ground: "g", cpu: 2, memMb: 512, diskGb: 4 };
+  const wish: ShareWish = { org: "org_a", bootKey: "g", cpu: 2, memMb: 512, diskGb: 4 };
   const size = { cpu: 2, memMb: 2_048 };
-  const empty: Machine = { name: "empty", org: "org_a", ground: "g", ...size, shares: [] };
+  const empty: Machine = { name: "empty", org: "org_a", bootKey: "g", ...size, shares: [] };
   const half: Machine = { ...empty, name: "half", shares: [wish] };
   expect(chooseMachine(wish, [empty, half])).toEqual({ name: "half" });
   expect(chooseMachine({ ...wish, org: "org_b" }, [empty, half])).toEqual(size);

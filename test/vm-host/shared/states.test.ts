@@ -2,16 +2,12 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pause, post, resume, runs } from "../rig/acts.ts";
+import { COUNT, pause, post, resume, runs } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 500_000;
 const SHARE = { isolation: "shared", memMb: 256 } as const;
-/** A process that counts, in memory. */
-const COUNT =
-  "setsid sh -c 'n=0; while :; do n=$((n+1)); echo $n > /run/n; sleep 0.1; done' >/dev/null 2>&1 &";
-
 const counted = async (rig: Rig, id: string): Promise<number> =>
   Number(await rig.sh(id, "cat /run/n"));
 
@@ -23,8 +19,10 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     stateDir = await mkdtemp(join(tmpdir(), "vmrig-"));
     rig = await Rig.start({ stateDir });
     await rig.able();
-    await rig.place("left", { ...SHARE, envs: { COLOUR: "blue" } });
-    await rig.place("right", SHARE);
+    await Promise.all([
+      rig.place("left", { ...SHARE, envs: { COLOUR: "blue" } }),
+      rig.place("right", SHARE),
+    ]);
     for (const id of ["left", "right"]) await rig.sh(id, `echo ${id} > /root/f; ${COUNT}`);
   }, MACHINE_MS);
   afterAll(() => rig?.stop());

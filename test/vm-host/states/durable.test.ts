@@ -3,13 +3,15 @@ import { StateRefused, VmCheckpointed, VmResumed } from "@svc/contract/host-prot
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { otherCache } from "../../support/process/vm-cache.ts";
-import { bodyOf, fork, pause, post, resume, runs, snapshot } from "../rig/acts.ts";
+import { COUNT, bodyOf, fork, pause, post, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Objects } from "../rig/objects.ts";
 import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
 const ORG = "snapshot/org_test";
+/** What is saved is stored at once. */
+const SOON = { SVC_SHIP_DELAY_MS: "0" };
 
 const resumeFrom = async (rig: Rig, id: string, recordId = "") =>
   VmResumed.parse(await bodyOf(await post(rig, id, "resume", { recordId }), 200));
@@ -25,10 +27,14 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
   const cache = otherCache();
   // One gateway has one store.
   const objects = new Objects();
+  const start = (stateDir?: string): Promise<Rig> =>
+    Rig.start({ objects, env: SOON, ...(stateDir !== undefined && { stateDir }) });
 
   beforeAll(async () => {
-    one = await Rig.start({ objects });
-    other = await Rig.start({ objects, env: { SVC_CACHE_DIR: cache } });
+    [one, other] = await Promise.all([
+      start(),
+      Rig.start({ objects, env: { ...SOON, SVC_CACHE_DIR: cache } }),
+    ]);
     await Promise.all([one.able(), other.able()]);
     await one.template();
   }, MACHINE_MS);
@@ -43,8 +49,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
 
   test("another host goes on from a paused machine, with its memory, disk and handles", async () => {
     await one.place("move", { envs: { COLOUR: "blue" } });
-    const counter = "n=0; while :; do n=$((n+1)); echo $n > /run/n; sleep 0.05; done";
-    await one.sh("move", `setsid sh -c '${counter}' >/dev/null 2>&1 & echo ram > /dev/shm/f`);
+    await one.sh("move", `${COUNT} echo ram > /dev/shm/f`);
     // Not written out: it is in the page cache alone.
     await one.sh("move", "echo disk > /root/f; head -c 30000000 /dev/urandom > /dev/shm/big");
     const said = "cat /dev/shm/f /root/f; echo $COLOUR; hostname; sha256sum < /dev/shm/big";
@@ -63,7 +68,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     // It runs: what it went on from is no longer needed, anywhere.
     await objects.until(() => objects.keys(`${ORG}/${recordId}/`).length === 0);
     // The host that is back still has the record, which is nobody's now.
-    const back = await Rig.start({ objects, stateDir: one.stateDir });
+    const back = await start(one.stateDir);
     await one.gateway.stop();
     one = back;
     await one.able();
@@ -174,7 +179,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     const there = await other.gateway.report("check", (vm) => vm.recordId === ids[2]);
     expect(there).toMatchObject({ state: "running", durable: true });
     await other.delete("check");
-    const back = await Rig.start({ objects, stateDir: one.stateDir });
+    const back = await start(one.stateDir);
     await one.gateway.stop();
     one = back;
     await one.able();
@@ -189,7 +194,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     await bodyOf(await post(one, "check", "revert", { snapshotId: "snap_check" }), 200);
     await one.end("SIGKILL");
     await one.gateway.stop();
-    one = await Rig.start({ objects, stateDir: one.stateDir });
+    one = await start(one.stateDir);
     await one.able();
     await resume(one, "check");
     expect(await one.sh("check", "cat /dev/shm/f")).toBe("old");

@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { StateRefused } from "@svc/contract/host-protocol/vm-states.ts";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cacheDirOf } from "../../../vm-host/config.ts";
-import { SnapshotRecord } from "../../../vm-host/snapshots/record.ts";
+import { MachineRecord } from "../../../vm-host/records/record.ts";
 import { fork, pause, post, recordsOf, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, STOP_MS } from "../rig/rig.ts";
@@ -33,7 +33,7 @@ function contents(folder: string) {
 /** What the record in a folder is; undefined of what is none. */
 function kindOf(stateDir: string, name: string): string | undefined {
   const text = readFileSync(join(recordsOf(stateDir), name, "record.json"), "utf8");
-  return SnapshotRecord.safeParse(JSON.parse(text)).data?.kind;
+  return MachineRecord.safeParse(JSON.parse(text)).data?.kind;
 }
 
 const listenAt = (server: Server): Promise<number> =>
@@ -98,80 +98,102 @@ describe.skipIf(await missingMachine())("states under faults", { timeout: MACHIN
     await second.stop();
   });
 
-  // The points lie anywhere between the call and its answer.
-  test.each([
-    ["pause", 0],
-    ["pause", 60],
-    ["pause", 150],
-    ["snapshot", 40],
-    ["snapshot", 120],
-    ["delete", 5],
-  ])("a host killed in the middle of a %s (%i ms) leaves a record or nothing", async (act, ms) => {
+  describe("a host killed in the middle of", () => {
     const stateDir = newState();
-    const first = await Rig.start({ stateDir });
-    await first.able();
-    await first.place("v");
-    await first.sh("v", "echo here > /dev/shm/f");
-    if (act === "delete") await pause(first, "v");
-    const acting =
-      act === "delete" ? first.delete("v") : post(first, "v", act, { snapshotId: "s" });
-    const isAnswered = acting.then(
-      ({ status }) => status < 300,
-      () => false,
-    );
-    await wait(ms);
-    await first.end("SIGKILL");
-    await first.gateway.stop();
-    const second = await Rig.start({ stateDir });
-    await second.able();
-    const [report] = second.gateway.last?.vms ?? [];
-    // What was answered is there; what is there is whole.
-    const isPaused = report?.state === "paused";
-    expect(isPaused || act !== "pause" || !(await isAnswered)).toBe(true);
-    const said = isPaused ? await resumed(second) : "here";
-    const left = () => contents(recordsOf(stateDir));
-    const isSnapshot = (name: string) => kindOf(stateDir, name) === "snapshot";
-    // What a resume leaves is removed after its answer.
-    await expect.poll(() => left().records.every(isSnapshot)).toBe(true);
-    const { records } = left();
-    await expect.poll(() => left().layers.length).toBe(records.length);
-    const forked = records.length > 0 ? await forkOf(second) : "here";
-    expect([said, forked]).toEqual(["here", "here"]);
-    await runs(second, 0);
-    await second.stop();
+    let rig: Rig;
+
+    const start = async (): Promise<void> => {
+      rig = await Rig.start({ stateDir });
+      await rig.able();
+    };
+    beforeAll(start, MACHINE_MS);
+    afterAll(() => rig?.stop());
+
+    // The points lie anywhere between the call and its answer.
+    test.each([
+      ["pause", 0],
+      ["pause", 60],
+      ["pause", 150],
+      ["snapshot", 40],
+      ["snapshot", 120],
+      ["delete", 5],
+    ])("a %s (%i ms) leaves a record or nothing", async (act, ms) => {
+      await rig.place("v");
+      await rig.sh("v", "echo here > /dev/shm/f");
+      if (act === "delete") await pause(rig, "v");
+      const acting = act === "delete" ? rig.delete("v") : post(rig, "v", act, { snapshotId: "s" });
+      const isAnswered = acting.then(
+        ({ status }) => status < 300,
+        () => false,
+      );
+      await wait(ms);
+      await rig.end("SIGKILL");
+      await rig.gateway.stop();
+      await start();
+      const [report] = rig.gateway.last?.vms ?? [];
+      // What was answered is there; what is there is whole.
+      const isPaused = report?.state === "paused";
+      expect(isPaused || act !== "pause" || !(await isAnswered)).toBe(true);
+      const said = isPaused ? await resumed(rig) : "here";
+      const left = () => contents(recordsOf(stateDir));
+      const isSnapshot = (name: string) => kindOf(stateDir, name) === "snapshot";
+      // What a resume leaves is removed after its answer.
+      await expect.poll(() => left().records.every(isSnapshot)).toBe(true);
+      const { records } = left();
+      await expect.poll(() => left().layers.length).toBe(records.length);
+      const forked = records.length > 0 ? await forkOf(rig) : "here";
+      expect([said, forked]).toEqual(["here", "here"]);
+      await rig.call("DELETE", "/snapshots/s", "s");
+      await runs(rig, 0);
+      await expect.poll(left).toEqual({ records: [], layers: [] });
+    });
   });
 
-  test.each([
-    ["another QEMU", (text: string) => text.replace(/"qemu":"[^"]+"/, '"qemu":"1.0"')],
-    [
-      "another accelerator",
-      (text: string) => text.replace('"accelerator":"tcg"', '"accelerator":"kvm"'),
-    ],
-    ["another template", (text: string) => text.replace(/"digest":"\w+"/, '"digest":"0"')],
-  ])("a record of %s is refused before it is tried", async (_name, change) => {
-    const stateDir = newState();
-    const first = await Rig.start({ stateDir });
-    await first.able();
-    await first.place("v");
-    await pause(first, "v");
-    await first.end("SIGTERM");
-    await first.gateway.stop();
-    const folder = recordsOf(stateDir);
-    const [record = ""] = contents(folder).records;
-    const file = join(folder, record, "record.json");
-    const changed = change(readFileSync(file, "utf8"));
-    expect(changed).not.toBe(readFileSync(file, "utf8"));
-    writeFileSync(file, changed);
-    const second = await Rig.start({ stateDir });
-    await second.able();
-    const response = await post(second, "v", "resume");
-    expect(response.status).toBe(409);
-    const refused = StateRefused.parse(await response.json());
-    expect(refused).toMatchObject({ code: "SnapshotNotRestorable", retryable: false });
-    await runs(second, 0);
-    await second.gateway.report("v", ({ state }) => state === "paused");
-    await second.delete("v");
-    await second.stop();
+  describe("a record of", () => {
+    const CHANGES: [string, string, (text: string) => string][] = [
+      ["another QEMU", "qemu", (text) => text.replace(/"qemu":"[^"]+"/, '"qemu":"1.0"')],
+      [
+        "another accelerator",
+        "accelerator",
+        (text) => text.replace('"accelerator":"tcg"', '"accelerator":"kvm"'),
+      ],
+      ["another template", "template", (text) => text.replace(/"digest":"\w+"/, '"digest":"0"')],
+    ];
+    let rig: Rig;
+
+    beforeAll(async () => {
+      const stateDir = newState();
+      rig = await Rig.start({ stateDir });
+      await rig.able();
+      for (const [, id] of CHANGES) {
+        await rig.place(id);
+        await pause(rig, id);
+      }
+      await rig.end("SIGTERM");
+      await rig.gateway.stop();
+      const folder = recordsOf(stateDir);
+      for (const record of contents(folder).records) {
+        const file = join(folder, record, "record.json");
+        const text = readFileSync(file, "utf8");
+        const { id } = MachineRecord.parse(JSON.parse(text));
+        const changed = CHANGES.find(([, one]) => one === id)?.[2](text) ?? text;
+        expect(changed).not.toBe(text);
+        writeFileSync(file, changed);
+      }
+      rig = await Rig.start({ stateDir });
+      await rig.able();
+    }, MACHINE_MS);
+    afterAll(() => rig?.stop());
+
+    test.each(CHANGES)("%s is refused before it is tried", async (_name, id) => {
+      const response = await post(rig, id, "resume");
+      expect(response.status).toBe(409);
+      const refused = StateRefused.parse(await response.json());
+      expect(refused).toMatchObject({ code: "SnapshotNotRestorable", retryable: false });
+      await runs(rig, 0);
+      await rig.gateway.report(id, ({ state }) => state === "paused");
+      await rig.delete(id);
+    });
   });
 
   test("where pages cannot be read, machines are saved whole", async () => {

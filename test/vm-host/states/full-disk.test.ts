@@ -45,7 +45,7 @@ describe.skipIf(!isRoot || (await missingMachine()))(
       for (const part of ["images", "templates", "layers", "accelerator.json"])
         symlinkSync(join(cache, part), join(folder, part));
       chmodSync(folder, 0o755);
-      rig = await Rig.start({ env: { SVC_CACHE_DIR: folder } });
+      rig = await Rig.start({ env: { SVC_CACHE_DIR: folder, SVC_SHIP_DELAY_MS: "0" } });
       await rig.able();
       await rig.template();
     }, MACHINE_MS);

@@ -108,7 +108,7 @@ describe.skipIf(await missingMachine())("a machine that dies", { timeout: MACHIN
   });
 
   test("with shares in it leaves those that rested or have a checkpoint", async () => {
-    for (const id of ["rests", "saved", "lost"]) await rig.place(id, SHARE);
+    await Promise.all(["rests", "saved", "lost"].map((id) => rig.place(id, SHARE)));
     for (const id of ["rests", "saved"]) await rig.sh(id, `echo ${id} > /root/f`);
     await checkpoint("saved");
     await pause(rig, "rests");

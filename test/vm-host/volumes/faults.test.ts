@@ -11,25 +11,31 @@ import { Rig } from "../rig/rig.ts";
 import { busy, given, manifestOf, newVolume, refusedBy } from "../rig/volume-store.ts";
 
 const MACHINE_MS = 500_000;
+/** What is saved is stored at once. */
+const SOON = { SVC_SHIP_DELAY_MS: "0" };
 
 describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }, () => {
   const objects = new Objects();
   let rig: Rig;
+  let second: Rig;
 
   beforeAll(async () => {
-    rig = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-one" } });
-    await rig.able();
+    [rig, second] = await Promise.all([
+      Rig.start({ objects, env: { ...SOON, SVC_HOST_ID: "vm-one" } }),
+      Rig.start({ objects, env: { ...SOON, SVC_HOST_ID: "vm-two" } }),
+    ]);
+    await Promise.all([rig.able(), second.able()]);
     await rig.template();
   }, 2 * MACHINE_MS);
   afterEach(() => {
     Object.assign(objects, { isAway: false, isSilent: false });
   });
-  afterAll(() => rig?.stop());
+  afterAll(() => Promise.all([rig?.stop(), second?.stop()]));
 
   test("the volume of a machine that runs is stored now and then", async () => {
     const often = await Rig.start({
       objects,
-      env: { SVC_HOST_ID: "vm-often", SVC_VOLUME_SYNC_MS: "500" },
+      env: { SVC_HOST_ID: "vm-often", SVC_VOLUME_SYNC_MS: "100" },
     });
     const volume = newVolume();
     await often.able();
@@ -48,7 +54,7 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     const [there, back] = [move("/data", "'/my data'"), move("'/my data'", "/data")];
     // While it is being stored, too: what stands still for that goes on. Also when it is mounted nowhere just then.
     const anew = "sleep 0.1; off /data && sleep 0.3 && mount $disk /data";
-    const rounds = `for n in $(seq 20); do ${anew} && echo $n > /data/n && ${there} && ${back} || exit 1; done`;
+    const rounds = `for n in $(seq 12); do ${anew} && echo $n > /data/n && ${there} && ${back} || exit 1; done`;
     const disk = 'disk=$(grep " /data " /proc/mounts | cut -d" " -f1)';
     const line = [off, disk, "mkdir '/my data'", rounds, there, "echo moved"].join("\n");
     expect(await often.sh("live", line, MACHINE_MS)).toBe("moved");
@@ -60,8 +66,6 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
   });
 
   test("another host begins where this one has stored it, and not before", async () => {
-    const second = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-two" } });
-    await second.able();
     const volume = newVolume();
     await rig.place("here", { volumes: [given(volume)] });
     await rig.sh("here", "echo one > /data/f");
@@ -87,43 +91,65 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     await manifestOf(objects, volume, ({ isOpen, hostId }) => !isOpen && hostId === "vm-two");
     await second.place("there", { volumes: [given(volume)] });
     expect(await second.sh("there", "cat /data/f")).toBe("one\ntwo\nfour");
-    await second.stop();
+    await second.delete("there");
   });
 
-  test("what a killed host did not store it stores after its next start, and goes on with while the store is down", async () => {
-    const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
-    const start = () => Rig.start({ objects, stateDir, env: { SVC_HOST_ID: "vm-killed" } });
-    const first = await start();
-    await first.able();
-    const [dead, asleep] = [newVolume(), newVolume()];
-    await first.place("dead", { volumes: [given(dead)] });
-    await first.place("asleep", { volumes: [given(asleep)] });
-    for (const id of ["dead", "asleep"]) await first.sh(id, `echo ${id} > /data/f; sync`);
-    await pause(first, "asleep");
-    await first.end("SIGKILL");
-    await first.gateway.stop();
-    const second = await start();
-    await second.able();
-    await manifestOf(
-      objects,
-      dead,
-      ({ isOpen, chunks }) => !isOpen && Object.keys(chunks).length > 0,
-    );
-    expect(await manifestOf(objects, asleep)).toMatchObject({ isOpen: true });
-    const refused = await second.put("other", { volumes: [given(asleep)] });
-    expect(await refusedBy(refused)).toMatchObject(busy(/another machine/i));
-    await resume(second, "asleep");
-    expect(await second.sh("asleep", "cat /data/f; echo on >> /data/f; cat /data/f")).toBe(
-      "asleep\nasleep\non",
-    );
-    objects.isSilent = true;
-    await second.delete("asleep");
-    await second.place("again", { volumes: [given(asleep)] });
-    expect(await second.sh("again", "cat /data/f")).toBe("asleep\non");
-    Object.assign(objects, { isAway: false, isSilent: false });
-    await second.delete("again");
-    await manifestOf(objects, asleep, ({ isOpen }) => !isOpen);
-    await second.stop();
+  describe("a killed host", () => {
+    const [dead, asleep, saved] = [newVolume(), newVolume(), newVolume()];
+    let after: Rig;
+
+    beforeAll(async () => {
+      const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
+      const start = () => Rig.start({ objects, stateDir, env: { SVC_HOST_ID: "vm-killed" } });
+      const before = await start();
+      await before.able();
+      await before.place("dead", { volumes: [given(dead)] });
+      await before.place("asleep", { volumes: [given(asleep)] });
+      for (const id of ["dead", "asleep"]) await before.sh(id, `echo ${id} > /data/f; sync`);
+      await pause(before, "asleep");
+      await before.place("saved", { volumes: [given(saved)] });
+      await before.sh("saved", "echo one > /data/f; echo one > /root/f; sync");
+      VmCheckpointed.parse(await bodyOf(await post(before, "saved", "checkpoint"), 200));
+      await before.sh("saved", "echo two >> /data/f; echo two > /root/f; sync");
+      await before.end("SIGKILL");
+      await before.gateway.stop();
+      after = await start();
+      await after.able();
+    }, MACHINE_MS);
+    afterAll(() => after?.stop());
+
+    test("stores after its next start what it did not, and goes on with it while the store is down", async () => {
+      await manifestOf(
+        objects,
+        dead,
+        ({ isOpen, chunks }) => !isOpen && Object.keys(chunks).length > 0,
+      );
+      expect(await manifestOf(objects, asleep)).toMatchObject({ isOpen: true });
+      const refused = await after.put("other", { volumes: [given(asleep)] });
+      expect(await refusedBy(refused)).toMatchObject(busy(/another machine/i));
+      await resume(after, "asleep");
+      expect(await after.sh("asleep", "cat /data/f; echo on >> /data/f; cat /data/f")).toBe(
+        "asleep\nasleep\non",
+      );
+      objects.isSilent = true;
+      await after.delete("asleep");
+      await after.place("again", { volumes: [given(asleep)] });
+      expect(await after.sh("again", "cat /data/f")).toBe("asleep\non");
+      Object.assign(objects, { isAway: false, isSilent: false });
+      await after.delete("again");
+      await manifestOf(objects, asleep, ({ isOpen }) => !isOpen);
+    });
+
+    test("goes on with a machine from its checkpoint: its volume is as it is, not as it was", async () => {
+      await resume(after, "saved");
+      expect(await after.sh("saved", "cat /data/f /root/f; echo three >> /data/f")).toBe(
+        "one\ntwo\none",
+      );
+      await after.delete("saved");
+      await after.place("next", { volumes: [given(saved)] });
+      expect(await after.sh("next", "cat /data/f")).toBe("one\ntwo\nthree");
+      await after.delete("next");
+    });
   });
 
   test("a machine that is saved whole has it again, too", async () => {
@@ -142,33 +168,30 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     await whole.stop();
   });
 
-  test("a machine goes on from a checkpoint after its host was killed: its volume is as it is, not as it was", async () => {
-    const stateDir = mkdtempSync(join(tmpdir(), "vmstate-"));
-    const start = () => Rig.start({ objects, stateDir, env: { SVC_HOST_ID: "vm-saved" } });
-    const first = await start();
-    await first.able();
+  test("a paused machine goes on on another host, and back: its volume comes along as it was stored", async () => {
     const volume = newVolume();
-    await first.place("saved", { volumes: [given(volume)] });
-    await first.sh("saved", "echo one > /data/f; echo one > /root/f; sync");
-    VmCheckpointed.parse(await bodyOf(await post(first, "saved", "checkpoint"), 200));
-    await first.sh("saved", "echo two >> /data/f; echo two > /root/f; sync");
-    await first.end("SIGKILL");
-    await first.gateway.stop();
-    const second = await start();
-    await second.able();
-    await resume(second, "saved");
-    expect(await second.sh("saved", "cat /data/f /root/f; echo three >> /data/f")).toBe(
-      "one\ntwo\none",
+    await rig.place("moved", { volumes: [given(volume)] });
+    const move = async (from: Rig, to: Rig) => {
+      const pausedAt = Date.now();
+      const { recordId } = await pause(from, "moved");
+      await from.gateway.report("moved", ({ durable }) => durable === true);
+      await manifestOf(objects, volume, ({ storedAt }) => storedAt >= pausedAt);
+      await bodyOf(await post(to, "moved", "resume", { recordId }), 200);
+    };
+    await rig.sh("moved", "echo one > /data/f; echo ram > /dev/shm/f; sync");
+    await move(rig, second);
+    expect(await second.sh("moved", "cat /dev/shm/f /data/f; echo two >> /data/f; sync")).toBe(
+      "ram\none",
     );
-    await second.delete("saved");
-    await second.place("next", { volumes: [given(volume)] });
-    expect(await second.sh("next", "cat /data/f")).toBe("one\ntwo\nthree");
-    await second.stop();
+    await second.sh("moved", "sync");
+    await move(second, rig);
+    expect(await rig.sh("moved", "cat /data/f; echo three >> /data/f")).toBe("one\ntwo");
+    await second.delete("moved");
+    expect(await rig.sh("moved", "cat /data/f")).toBe("one\ntwo\nthree");
+    await rig.delete("moved");
   });
 
   test("a paused machine is durable once its volume is stored, too: another host finds all of it", async () => {
-    const other = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-heir" } });
-    await other.able();
     const volume = newVolume();
     await rig.place("whole", { volumes: [given(volume)] });
     await rig.sh("whole", "echo one > /data/f");
@@ -184,40 +207,10 @@ describe.skipIf(await missingMachine())("volumes, when", { timeout: MACHINE_MS }
     expect(told.map(({ durable }) => durable)).not.toContain(true);
     objects.letGo();
     await rig.gateway.report("whole", ({ durable }) => durable === true);
-    // Nothing else is waited for.
+    // Nothing else is waited for. No test after this one has that host.
     await rig.end("SIGKILL");
-    await bodyOf(await post(other, "whole", "resume", { recordId }), 200);
-    expect(await other.sh("whole", "cat /data/f")).toBe("one");
-    await other.delete("whole");
-    await other.stop();
-    await rig.stop();
-    rig = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-one" } });
-    await rig.able();
-  });
-
-  test("a paused machine goes on on another host, and back: its volume comes along as it was stored", async () => {
-    const other = await Rig.start({ objects, env: { SVC_HOST_ID: "vm-other" } });
-    await other.able();
-    const volume = newVolume();
-    await rig.place("moved", { volumes: [given(volume)] });
-    const move = async (from: Rig, to: Rig) => {
-      const pausedAt = Date.now();
-      const { recordId } = await pause(from, "moved");
-      await from.gateway.report("moved", ({ durable }) => durable === true);
-      await manifestOf(objects, volume, ({ storedAt }) => storedAt >= pausedAt);
-      await bodyOf(await post(to, "moved", "resume", { recordId }), 200);
-    };
-    await rig.sh("moved", "echo one > /data/f; echo ram > /dev/shm/f; sync");
-    await move(rig, other);
-    expect(await other.sh("moved", "cat /dev/shm/f /data/f; echo two >> /data/f; sync")).toBe(
-      "ram\none",
-    );
-    await other.sh("moved", "sync");
-    await move(other, rig);
-    expect(await rig.sh("moved", "cat /data/f; echo three >> /data/f")).toBe("one\ntwo");
-    await other.delete("moved");
-    expect(await rig.sh("moved", "cat /data/f")).toBe("one\ntwo\nthree");
-    await rig.delete("moved");
-    await other.stop();
+    await bodyOf(await post(second, "whole", "resume", { recordId }), 200);
+    expect(await second.sh("whole", "cat /data/f")).toBe("one");
+    await second.delete("whole");
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Extent } from "../../../vm-host/driver.ts";
-import { LiveImage, type Writer } from "../../../vm-host/volumes/live.ts";
+import { LiveImage, type Writer } from "../../../vm-host/volumes/live-image.ts";
 import { Packer, numbersOf, readStill } from "../../../vm-host/volumes/reading.ts";
 import { BlankMachine, MIB } from "../rig/blank-machine.ts";
 import { missingMachine } from "../rig/needs.ts";

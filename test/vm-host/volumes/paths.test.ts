@@ -27,26 +27,31 @@ describe.skipIf(await missingMachine())(
       return [response.status, code, error];
     };
 
-    test.each(["/etc/hostname", "/etc/hostname/deep/data", "/root/link"])(
-      "for %s is no folder in the machine is refused for good, and is free again",
-      async (path) => {
-        const volume = newVolume();
+    describe("at a path", () => {
+      beforeAll(async () => {
         await rig.place("from");
         await rig.sh("from", "ln -s /nowhere /root/link; sync");
         await snapshot(rig, "from", "snap_paths");
-        const source = { type: "snapshot", id: "snap_paths", recordPath: "" } as const;
-        const refused = await rig.put("taken", { source, volumes: [given(volume, path)] });
-        expect(await refusedBy(refused)).toMatchObject([
-          409,
-          { code: "VolumePathTaken", error: expect.stringContaining(path) },
-        ]);
         await rig.delete("from");
-        await rig.call("DELETE", "/snapshots/snap_paths", "snap_paths");
-        await runs(rig, 0);
-        await rig.place("able", { volumes: [given(volume)] });
-        await rig.delete("able");
-      },
-    );
+      }, MACHINE_MS);
+      afterAll(() => rig.call("DELETE", "/snapshots/snap_paths", "snap_paths"));
+
+      test.each(["/etc/hostname", "/etc/hostname/deep/data", "/root/link"])(
+        "%s, which is no folder in the machine, is refused for good, and is free again",
+        async (path) => {
+          const volume = newVolume();
+          const source = { type: "snapshot", id: "snap_paths", recordPath: "" } as const;
+          const refused = await rig.put("taken", { source, volumes: [given(volume, path)] });
+          expect(await refusedBy(refused)).toMatchObject([
+            409,
+            { code: "VolumePathTaken", error: expect.stringContaining(path) },
+          ]);
+          await runs(rig, 0);
+          await rig.place("able", { volumes: [given(volume)] });
+          await rig.delete("able");
+        },
+      );
+    });
 
     test("where the snapshot has a file lets the machine run on as it is", async () => {
       const volume = newVolume();

@@ -5,10 +5,10 @@ import { dirname, join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { VolumeBusy } from "../../../vm-host/volumes/copies.ts";
-import { VolumePlace } from "../../../vm-host/volumes/place.ts";
+import { VolumeBusy } from "../../../vm-host/volumes/transfer.ts";
+import { VolumeFolders } from "../../../vm-host/volumes/folders.ts";
 import { CHUNK_BYTES } from "../../../vm-host/volumes/reading.ts";
-import { VolumeStock } from "../../../vm-host/volumes/stock.ts";
+import { LocalVolumes } from "../../../vm-host/volumes/local-volumes.ts";
 import { Gateway, HOST_TOKEN } from "../rig/gateway.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { chunksOf, given, manifestOf, newVolume } from "../rig/volume-store.ts";
@@ -30,21 +30,27 @@ async function read(image: string): Promise<string> {
   return buffer.toString();
 }
 
-/** The stock of a host, over the store of a gateway. */
+/** The volumes of a host, over the store of a gateway. */
 async function stockOf(hostId: string, gatewayUrl: string, folder: string) {
-  const place = await VolumePlace.open(join(folder, hostId), folder);
+  const folders = await VolumeFolders.open(join(folder, hostId), folder);
   const storeWith = (signal: AbortSignal) =>
     new ObjectStore({ gatewayUrl, hostToken: HOST_TOKEN, signal });
-  const parts = { place, hostId, storeWith, onStored: () => {}, log: createLog("test", "silent") };
-  return new VolumeStock(parts, []);
+  const parts = {
+    folders,
+    hostId,
+    storeWith,
+    onStored: () => {},
+    log: createLog("test", "silent"),
+  };
+  return new LocalVolumes(parts, []);
 }
 
 describe.skipIf(await missingMachine())("two hosts at one volume", { timeout: LONG }, () => {
   const gateway = new Gateway();
   const { objects } = gateway;
   let folder = "";
-  let one: VolumeStock;
-  let two: VolumeStock;
+  let one: LocalVolumes;
+  let two: LocalVolumes;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "vmrace-"));

@@ -63,8 +63,9 @@ describe.skipIf(await missingMachine())("volumes", { timeout: MACHINE_MS }, () =
   test("it survives a pause with a file open, and a machine that dies", async () => {
     const volume = newVolume();
     await rig.place("open", { volumes: [given(volume)] });
-    const writer = "exec 9>/data/f; while :; do echo tick >&9; sleep 0.1; done";
-    await rig.sh("open", `echo before > /data/g; setsid sh -c '${writer}' >/dev/null 2>&1 &`);
+    const tick = 'syswrite($file, "tick\\n"); select(undef, undef, undef, 0.1)';
+    const writer = `open(my $file, ">", "/data/f"); while (1) { ${tick} }`;
+    await rig.sh("open", `echo before > /data/g; setsid perl -e '${writer}' >/dev/null 2>&1 &`);
     for (let round = 0; round < 2; round += 1) {
       await pause(rig, "open");
       await runs(rig, 0);

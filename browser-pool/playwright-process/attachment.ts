@@ -1,0 +1,134 @@
+import { Server } from "node:http";
+import type { Socket } from "node:net";
+import { CdpPipe } from "../cdp/pipe.ts";
+import type { StoredState } from "../stored-state.ts";
+import {
+  type Answer,
+  type Handover,
+  Question,
+  controlText,
+  isControl,
+  readControl,
+} from "../playwrights/messages.ts";
+import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
+import { UnknownPlaywright } from "../playwrights/served-versions.ts";
+import { confine, keepEndpoint } from "./confinement.ts";
+import { Customer } from "./customer.ts";
+import { listeningAt } from "./network.ts";
+import type { Playwright, PlaywrightBrowser } from "./packages.ts";
+import { LineTransport } from "./transport.ts";
+
+/** As long as a launch may take: attaching is part of a launch. */
+const ATTACH_MS = 60_000;
+
+type Goodbye = Extract<Question, { end: number }>;
+
+/** The Playwright of this process, and the folder that it shares with the pool. */
+export interface ThisPlaywright {
+  playwright: Playwright;
+  version: string;
+  root: string;
+  /** By the keys of their slots. */
+  attachments: Map<string, Attachment>;
+}
+
+/** One browser that the pool lets this Playwright drive, for as long as the connection lasts. */
+export class Attachment {
+  readonly #own: ThisPlaywright;
+  readonly #line: CdpPipe;
+  readonly #transport: LineTransport;
+  readonly #customers = new Map<number, Customer>();
+  /** Goodbyes to customers whose sockets have yet to arrive. */
+  readonly #goodbyes = new Map<number, Goodbye>();
+  #key = "";
+  #browser: PlaywrightBrowser | null = null;
+  #server: Server | null = null;
+
+  constructor(own: ThisPlaywright, socket: Socket) {
+    this.#own = own;
+    this.#line = new CdpPipe(socket, socket);
+    this.#transport = new LineTransport(this.#line, () => socket.destroy());
+    this.#line.open(
+      (bytes) => void (isControl(bytes) ? this.#answer(bytes) : this.#transport.receive(bytes)),
+      () => this.#closed(),
+    );
+  }
+
+  /** Takes over the socket of a customer. */
+  accept(handover: Handover, socket: Socket): void {
+    const { client } = handover;
+    if (!this.#server) {
+      socket.destroy();
+      return;
+    }
+    const customer = new Customer(socket, (event) => {
+      if (event === "clean" || event === "dropped") this.#customers.delete(client);
+      this.#line.write(controlText({ client, event }));
+    });
+    this.#customers.set(client, customer);
+    customer.start(this.#server, handover);
+    const goodbye = this.#goodbyes.get(client);
+    if (goodbye) this.#end(goodbye);
+  }
+
+  #end(goodbye: Goodbye): void {
+    const customer = this.#customers.get(goodbye.end);
+    if (customer) customer.end(goodbye.code, goodbye.reason);
+    else this.#goodbyes.set(goodbye.end, goodbye);
+  }
+
+  #closed(): void {
+    const { attachments } = this.#own;
+    if (attachments.get(this.#key) === this) attachments.delete(this.#key);
+    this.#transport.closed();
+  }
+
+  async #answer(bytes: Buffer): Promise<void> {
+    const question = Question.parse(readControl(bytes));
+    if ("end" in question) {
+      this.#end(question);
+      return;
+    }
+    const answer = await this.#answerTo(question).catch((error: unknown) => ({
+      failed: error instanceof Error ? error.message : String(error),
+      isUnknown: error instanceof UnknownPlaywright,
+    }));
+    this.#line.write(controlText(answer));
+  }
+
+  async #answerTo(question: Exclude<Question, Goodbye>): Promise<Answer> {
+    if ("ping" in question) return { pong: true };
+    return "attach" in question ? this.#attach(question.attach) : this.#seed(question.seed);
+  }
+
+  async #attach(key: string): Promise<Answer> {
+    const { playwright, root, version } = this.#own;
+    // Files of uploads and downloads must lie where the browser sees them.
+    const options = { artifactsDir: filesOf(root, key), timeout: ATTACH_MS };
+    const browser = await playwright.chromium.connectOverCDP(this.#transport, options);
+    confine(browser, proxyOf(key));
+    this.#browser = browser;
+    const [context] = browser.contexts();
+    if (!context) throw new Error("the browser has no default context");
+    // Every new session has a page.
+    if (context.pages().length === 0) await context.newPage();
+    const socket = endpointOf(root, version, key);
+    const bind = () => browser.bind("svc", { host: "127.0.0.1", port: 0 });
+    const { result, server } = await listeningAt(socket, bind);
+    const { endpoint } = result;
+    if (!(server instanceof Server) || !endpoint.startsWith(`${socket}/`))
+      throw new UnknownPlaywright();
+    keepEndpoint(browser);
+    this.#server = server;
+    this.#key = key;
+    this.#own.attachments.set(key, this);
+    return { attached: endpoint.slice(socket.length) };
+  }
+
+  async #seed(state: StoredState): Promise<Answer> {
+    const context = this.#browser?.contexts()[0];
+    if (!context) throw new Error("no browser is attached");
+    await context.setStorageState(state);
+    return { seeded: true };
+  }
+}

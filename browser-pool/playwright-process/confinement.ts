@@ -1,0 +1,41 @@
+import { isObject } from "../cdp/envelope.ts";
+import { UnknownPlaywright } from "../playwrights/served-versions.ts";
+import type { PlaywrightBrowser } from "./packages.ts";
+
+/**
+ * Makes Playwright serve strangers. By default Playwright takes its clients for the user of this computer and reads and writes any
+ * file they name; as a server it keeps to `artifactsDir`. API requests leave through `proxy`, as the browser's do. Reaches
+ * into Playwright's insides, hence exact versions; throws `UnknownPlaywright` when they are not there.
+ */
+export function confine(browser: PlaywrightBrowser, proxy: string): void {
+  const inside = insideOf(browser);
+  const { attribution } = inside;
+  const playwright = isObject(attribution) ? attribution.playwright : null;
+  const options = isObject(playwright) ? playwright.options : null;
+  if (!isObject(options) || !("isClientCollocatedWithServer" in options))
+    throw new UnknownPlaywright();
+  options.isServer = true;
+  options.isClientCollocatedWithServer = false;
+  if (!isObject(inside.options)) throw new UnknownPlaywright();
+  inside.options.proxy = { server: proxy };
+}
+
+/** Keeps clients from opening and closing endpoints. Playwright itself closes the endpoint with the browser. */
+export function keepEndpoint(browser: PlaywrightBrowser): void {
+  const inside = insideOf(browser);
+  const { stopServer, isConnected } = inside;
+  if (typeof stopServer !== "function" || typeof isConnected !== "function")
+    throw new UnknownPlaywright();
+  const refuse = (): Promise<never> => Promise.reject(new Error("Not allowed here."));
+  inside.startServer = refuse;
+  inside.stopServer = (...args: unknown[]) =>
+    isConnected.call(inside) ? refuse() : stopServer.apply(inside, args);
+}
+
+function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
+  const connection: unknown = Reflect.get(browser, "_connection");
+  const toImpl = isObject(connection) ? connection.toImpl : null;
+  const inside: unknown = typeof toImpl === "function" ? toImpl(browser) : null;
+  if (!isObject(inside)) throw new UnknownPlaywright();
+  return inside;
+}

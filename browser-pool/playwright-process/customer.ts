@@ -1,0 +1,92 @@
+import { IncomingMessage, type Server } from "node:http";
+import type { Socket } from "node:net";
+import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
+import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
+import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
+
+const KEEP_ALIVE_MS = 30_000;
+const GOODBYE_MS = 2_000;
+const TOLD_MS = 1_000;
+
+/**
+ * A customer's socket, handed over by the pool before its upgrade was answered. Playwright answers and uses the socket;
+ * this object watches it, so that the pool knows how the socket ends and can end it.
+ */
+export class Customer {
+  readonly #socket: Socket;
+  readonly #say: (event: CustomerEvent) => void;
+  readonly #fromClient = new FrameScanner();
+  readonly #backlog: Backlog;
+  #toldAt = -TOLD_MS;
+  #isOver = false;
+
+  constructor(socket: Socket, say: (event: CustomerEvent) => void) {
+    this.#socket = socket;
+    this.#say = say;
+    this.#backlog = new Backlog({
+      waitingBytes: () => socket.writableLength,
+      sentBytes: () => socket.bytesWritten - socket.writableLength,
+      highBytes: BACKLOG_BYTES,
+      stallMs: STALL_MS,
+      onHigh: () => say("full"),
+      onLow: () => say("drained"),
+      onStalled: () => socket.destroy(),
+    });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.on("error", () => socket.destroy());
+    socket.on("drain", () => this.#backlog.check());
+    socket.once("close", () => this.#closed());
+  }
+
+  /** Lets Playwright's server answer the upgrade. */
+  start(server: Server, { path, headers, head }: Handover): void {
+    const socket = this.#socket;
+    this.#watchWrites();
+    const request = Object.assign(new IncomingMessage(socket), { url: path, method: "GET" });
+    Object.assign(request.headers, headers);
+    server.emit("upgrade", request, socket, Buffer.from(head, "base64"));
+    // After its own listener: nothing is read before that.
+    socket.on("data", (chunk: Buffer) => this.#heard(chunk));
+  }
+
+  /** Ends the socket with a close frame. Playwright writes whole frames, so a frame fits between them. */
+  end(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#socket.write(closeFrame(code, reason));
+    this.#isOver = true;
+    this.#socket.end();
+    setTimeout(() => this.#socket.destroy(), GOODBYE_MS).unref();
+  }
+
+  #watchWrites(): void {
+    const socket = this.#socket;
+    const write: unknown = Reflect.get(socket, "write");
+    if (typeof write !== "function") throw new TypeError("a socket cannot write");
+    Object.defineProperty(socket, "write", {
+      configurable: true,
+      // Node replaces it when the other side has ended.
+      writable: true,
+      value: (...args: unknown[]): unknown => {
+        // What comes after the goodbye would be an error of the socket.
+        if (this.#isOver) return true;
+        const isFast: unknown = write.apply(socket, args);
+        this.#backlog.check();
+        return isFast;
+      },
+    });
+  }
+
+  #heard(chunk: Buffer): void {
+    this.#fromClient.push(chunk);
+    if (performance.now() - this.#toldAt < TOLD_MS) return;
+    this.#toldAt = performance.now();
+    this.#say("active");
+  }
+
+  #closed(): void {
+    this.#isOver = true;
+    this.#backlog.close();
+    this.#say(this.#fromClient.sawClose ? "clean" : "dropped");
+  }
+}

@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import { writeSync } from "node:fs";
+import { Socket, createServer } from "node:net";
+import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
+import { Handover } from "../playwrights/messages.ts";
+import { controlOf } from "../playwrights/folders.ts";
+import { Attachment } from "./attachment.ts";
+import { closeNetwork, listeningAt } from "./network.ts";
+import { playwrightOf } from "./packages.ts";
+
+// Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
+// folder that it shares with the pool and the minor it is to be.
+const READY_FD = 4;
+const [, , root = "", name = ""] = process.argv;
+const version = WIRE_VERSIONS.find((one) => one === name);
+if (!version) throw new Error(`no wire version ${name}`);
+
+// A promise that Playwright drops must not end everybody's sessions.
+process.on("unhandledRejection", (error) => console.error(error));
+
+const playwright = await playwrightOf(version);
+closeNetwork(root);
+const attachments = new Map<string, Attachment>();
+process.on("message", (message, socket) => {
+  if (!(socket instanceof Socket)) return;
+  const handover = Handover.safeParse(message).data;
+  const attachment = handover && attachments.get(handover.key);
+  if (attachment) attachment.accept(handover, socket);
+  else socket.destroy();
+});
+process.on("disconnect", () => process.exit());
+
+const own = { playwright, version, root, attachments };
+const server = createServer((socket) => void new Attachment(own, socket));
+await listeningAt(controlOf(root, version), () => once(server.listen(0), "listening"));
+writeSync(READY_FD, "ready");

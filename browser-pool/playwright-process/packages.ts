@@ -1,0 +1,34 @@
+import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
+import type { StoredState } from "../stored-state.ts";
+import type { ConnectOverCDPTransport } from "playwright-core";
+
+/** The parts of Playwright that are used here; the same in all versions that are served. */
+export interface Playwright {
+  chromium: {
+    connectOverCDP(
+      transport: ConnectOverCDPTransport,
+      options: { artifactsDir: string; timeout: number },
+    ): Promise<PlaywrightBrowser>;
+  };
+}
+
+export interface PlaywrightBrowser {
+  contexts(): {
+    pages(): unknown[];
+    newPage(): Promise<unknown>;
+    setStorageState(state: StoredState): Promise<void>;
+  }[];
+  bind(title: string, options: { host: string; port: number }): Promise<{ endpoint: string }>;
+}
+
+// Each takes some 50 MiB once it is loaded: only the wanted version is loaded.
+const PACKAGES: Record<WireVersion, () => Promise<Playwright>> = {
+  "1.65": () => import("playwright-core"),
+  "1.64": () => import("playwright-core-1.64"),
+  "1.63": () => import("playwright-core-1.63"),
+};
+
+/** The Playwright of a minor, loaded when it is first asked for. */
+export function playwrightOf(version: WireVersion): Promise<Playwright> {
+  return PACKAGES[version]();
+}

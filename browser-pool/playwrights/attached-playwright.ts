@@ -1,0 +1,153 @@
+import type { Socket } from "node:net";
+import { readCall } from "../cdp/call.ts";
+import type { Envelope, JsonObject } from "../cdp/envelope.ts";
+import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
+import type { CdpMux } from "../cdp/mux.ts";
+import { CdpPipe } from "../cdp/pipe.ts";
+import type { MuxClient } from "../cdp/sessions.ts";
+import type { StoredState } from "../stored-state.ts";
+import { HandedSockets } from "./handed-sockets.ts";
+import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
+import { UnknownPlaywright } from "./served-versions.ts";
+
+/** The connection ended before a question was answered. */
+export class PlaywrightGone extends Error {
+  constructor() {
+    super("Playwright is gone");
+  }
+}
+
+interface Waiting {
+  resolve: (answer: Answer) => void;
+  reject: (error: Error) => void;
+}
+
+/** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
+export class AttachedPlaywright implements MuxClient {
+  /** Resolves when the connection has ended, with its process or its browser. */
+  readonly ended: Promise<void>;
+  readonly #mux: CdpMux;
+  readonly #browser: CdpPipe;
+  readonly #socket: Socket;
+  readonly #line: CdpPipe;
+  readonly #isUnwatched: () => boolean;
+  /** The customers' sockets that were handed over to it. */
+  readonly sockets: HandedSockets;
+  readonly #waiting: Waiting[] = [];
+  #isHolding = false;
+
+  /** `isUnwatched`: whether this Playwright has no client while others drive the browser. */
+  constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, isUnwatched: () => boolean) {
+    this.#isUnwatched = isUnwatched;
+    this.#mux = mux;
+    this.#browser = browser;
+    this.#socket = socket;
+    this.#line = new CdpPipe(socket, socket);
+    this.sockets = new HandedSockets(browser, (message) => this.#line.write(controlText(message)));
+    this.ended = new Promise((resolve) => {
+      this.#line.open(
+        (bytes) => this.#receive(bytes),
+        () => {
+          this.#close();
+          resolve();
+        },
+      );
+    });
+  }
+
+  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. */
+  async attach(key: string): Promise<string> {
+    try {
+      await this.#mux.attach(this);
+      const answer = await this.#ask({ attach: key });
+      if ("attached" in answer) return answer.attached;
+      throw new Error("no answer to the question");
+    } catch (error) {
+      this.gone();
+      throw error;
+    }
+  }
+
+  /** Gives the default context a stored state in place of its own. No site is asked for anything. */
+  async seed(state: StoredState): Promise<void> {
+    await this.#ask({ seed: state });
+  }
+
+  /** Rejects when the Playwright is dying. */
+  async ping(): Promise<void> {
+    await this.#ask({ ping: true });
+  }
+
+  deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void {
+    this.#write(envelope.textFor(id, keepsSession));
+  }
+
+  answer(message: JsonObject): void {
+    this.#write(JSON.stringify(message));
+  }
+
+  gone(): void {
+    // Later, so that the session, which knows why, speaks first to its customers.
+    setImmediate(() => this.#socket.end());
+  }
+
+  #write(message: string | Buffer): void {
+    if (this.#line.write(message) || this.#isHolding) return;
+    this.#isHolding = true;
+    this.#browser.hold();
+    this.#line.whenWritable(() => this.#release());
+  }
+
+  #release(): void {
+    if (!this.#isHolding) return;
+    this.#isHolding = false;
+    this.#browser.release();
+  }
+
+  #ask(question: Question): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      if (this.#socket.destroyed) this.#close();
+      else this.#line.write(controlText(question));
+    });
+  }
+
+  // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
+  #receive(bytes: Buffer): void {
+    if (isControl(bytes)) {
+      this.#settle(bytes);
+      return;
+    }
+    const call = readCall(bytes.toString());
+    if ("error" in call) return;
+    // Playwright dismisses a dialog that none of its clients wants; the clients of others may want it.
+    const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#isUnwatched();
+    const forbidden = isMeddling ? "leave" : forbiddenBy(call);
+    if (forbidden) {
+      this.answer(forbiddenReply(call, forbidden));
+      return;
+    }
+    if (this.#mux.send(this, call)) return;
+    this.#line.hold();
+    this.#browser.whenWritable(() => this.#line.release());
+  }
+
+  #settle(bytes: Buffer): void {
+    const answer = Answer.parse(readControl(bytes));
+    if ("client" in answer) {
+      this.sockets.heard(answer.client, answer.event);
+      return;
+    }
+    const waiting = this.#waiting.shift();
+    if (!("failed" in answer)) waiting?.resolve(answer);
+    else if (answer.isUnknown) waiting?.reject(new UnknownPlaywright());
+    else waiting?.reject(new Error(answer.failed));
+  }
+
+  #close(): void {
+    this.#mux.detach(this);
+    this.#release();
+    this.sockets.close();
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(new PlaywrightGone());
+  }
+}

@@ -1,0 +1,32 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+
+// The folder that the pool, its slots and its Playwrights share in a run. Files of one slot are named by the key of
+// the slot: a client that makes Playwright write to a name of its own cannot guess the name of another slot.
+
+/** The name of a new slot among what is shared. It fits into the name of a host. */
+export function newKey(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** The folder that Playwrights see of a run. */
+export const rootOf = (run: string): string => join(run, "wire");
+/** One Playwright's own folder. */
+export const homeOf = (root: string, version: string): string => join(root, version);
+/** Where it takes connections of the pool, one for each browser. */
+export const controlOf = (root: string, version: string): string =>
+  join(homeOf(root, version), "control.sock");
+/** Where it answers clients of one browser. */
+export const endpointOf = (root: string, version: string, key: string): string =>
+  join(homeOf(root, version), `${key}.sock`);
+/** Files of uploads and downloads, which its browser sees under the same path. */
+export const filesOf = (root: string, key: string): string => join(root, "files", key);
+/** The way out for API requests: that of the slot's browser. */
+export const egressOf = (root: string, key: string): string => join(root, "egress", key);
+/** The same as a proxy, by the name of a host that exists nowhere. */
+export const proxyOf = (key: string): string => `http://${key}.egress`;
+
+/** The key in the name of such a host. */
+export function keyOfProxy(host: string): string | null {
+  return /^([0-9a-f]{32})\.egress$/.exec(host)?.[1] ?? null;
+}

@@ -1,0 +1,122 @@
+import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
+import type { CdpMux } from "../cdp/mux.ts";
+import type { CdpPipe } from "../cdp/pipe.ts";
+import type { StoredState } from "../stored-state.ts";
+import type { CustomerSocket } from "../customer-sockets.ts";
+import { type Arrival, type Watch, handoverOf } from "./handed-sockets.ts";
+import { AttachedPlaywright, PlaywrightGone } from "./attached-playwright.ts";
+import type { PlaywrightProcesses } from "./processes.ts";
+import { UnknownPlaywright } from "./served-versions.ts";
+
+interface Attached {
+  playwright: AttachedPlaywright;
+  /** The path under which the Playwright answers customers. */
+  path: string;
+}
+
+/** The Playwrights attached to the browser of one slot: each minor when it is first wanted, and once. */
+export class SlotPlaywrights {
+  readonly #processes: PlaywrightProcesses;
+  readonly #key: string;
+  readonly #mux: CdpMux;
+  readonly #pipe: CdpPipe;
+  readonly #attachedByVersion = new Map<WireVersion, Promise<Attached>>();
+  readonly #connected = new Set<AttachedPlaywright>();
+
+  /** `key`: names the slot in the folder that pool and Playwrights share. */
+  constructor(processes: PlaywrightProcesses, key: string, mux: CdpMux, pipe: CdpPipe) {
+    this.#processes = processes;
+    this.#key = key;
+    this.#mux = mux;
+    this.#pipe = pipe;
+  }
+
+  /** Attaches a minor. Callers who ask while it is being attached wait for the same attachment. */
+  async attach(version: WireVersion): Promise<void> {
+    await this.#attached(version);
+  }
+
+  /** Hands a customer's socket over to the Playwright of a minor. */
+  async open(version: WireVersion, arrival: Arrival, watch: Watch): Promise<CustomerSocket> {
+    const { playwright, path } = await this.#living(version);
+    const { id, client } = playwright.sockets.add(watch);
+    const handover = handoverOf(this.#key, id, path, arrival);
+    await this.#processes.give(version, handover, arrival.socket);
+    return client;
+  }
+
+  /** Gives the default context a stored state, by the newest minor. */
+  async seed(state: StoredState): Promise<void> {
+    const { playwright } = await this.#attached(this.#newest());
+    await playwright.seed(state);
+  }
+
+  /** Attaches the newest minor that can be confined: most clients use it, and do not wait for it then. */
+  async warm(): Promise<void> {
+    for (;;) {
+      const newest = this.#newest();
+      try {
+        await this.#attached(newest);
+        return;
+      } catch (error) {
+        if (this.#processes.served.newest === newest) throw error;
+      }
+    }
+  }
+
+  /** A Playwright that answers: one that has just died is not known to be dead, and is replaced. */
+  async #living(version: WireVersion): Promise<Attached> {
+    const attached = await this.#attached(version);
+    const isAlive = await attached.playwright.ping().then(
+      () => true,
+      () => false,
+    );
+    if (isAlive) return attached;
+    await attached.playwright.ended;
+    return this.#attached(version);
+  }
+
+  #newest(): WireVersion {
+    const { newest } = this.#processes.served;
+    if (!newest) throw new UnknownPlaywright();
+    return newest;
+  }
+
+  #attached(version: WireVersion): Promise<Attached> {
+    const known = this.#attachedByVersion.get(version);
+    if (known) return known;
+    const attached = this.#attachNew(version);
+    this.#attachedByVersion.set(version, attached);
+    const forget = (): void => void this.#attachedByVersion.delete(version);
+    attached.then(({ playwright }) => playwright.ended.then(forget), forget);
+    return attached;
+  }
+
+  /** Whether a Playwright has no client while others drive the browser. */
+  #isUnwatched(playwright: AttachedPlaywright): boolean {
+    if (playwright.sockets.size > 0) return false;
+    const others = [...this.#connected].filter((one) => one.sockets.size > 0);
+    return others.length > 0 || this.#mux.clientCount > this.#connected.size;
+  }
+
+  async #attachNew(version: WireVersion, tries = 2): Promise<Attached> {
+    const socket = await this.#processes.connect(version);
+    const isUnwatched = (): boolean => this.#isUnwatched(playwright);
+    const playwright: AttachedPlaywright = new AttachedPlaywright(
+      socket,
+      this.#mux,
+      this.#pipe,
+      isUnwatched,
+    );
+    this.#connected.add(playwright);
+    void playwright.ended.then(() => this.#connected.delete(playwright));
+    try {
+      return { playwright, path: await playwright.attach(this.#key) };
+    } catch (error) {
+      // The Playwright was dying when it took the connection.
+      if (error instanceof PlaywrightGone && tries > 1) return this.#attachNew(version, tries - 1);
+      if (error instanceof UnknownPlaywright) this.#processes.served.refuse(version);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { ServedVersions } from "../playwrights/served-versions.ts";
+import type { Session } from "../sessions/session.ts";
+import type { Sessions } from "../sessions/sessions.ts";
+
+/** A request of the gateway. */
+export interface SlotCall {
+  sessions: Sessions;
+  served: ServedVersions;
+  /** Of the session, or `drain`. */
+  id: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+/** A customer's upgrade, on its way to the browser of its session. */
+export interface UpgradeCall {
+  session: Session;
+  served: ServedVersions;
+  request: IncomingMessage;
+  socket: Socket;
+  head: Buffer;
+}

@@ -1,0 +1,60 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+import { setAlarm } from "@svc/host-kit/alarm.ts";
+import type { Slot } from "../slots/slot.ts";
+import { CustomerSockets } from "../customer-sockets.ts";
+
+/** Why a session ends: a reason of this host, `told` by the gateway, or `stopped` with the pool. */
+export type EndReason = HostEndReason | "told" | "stopped";
+
+const GOODBYES = {
+  browser_crashed: { code: CLOSE_CODES.gone, reason: "The browser crashed." },
+  expired: { code: CLOSE_CODES.deadline, reason: "The session reached its deadline." },
+  orphaned: { code: CLOSE_CODES.gone, reason: "The session was lost: its gateway is away." },
+  told: { code: CLOSE_CODES.gone, reason: "The session has ended." },
+  stopped: { code: CLOSE_CODES.gone, reason: "The browser pool stops." },
+} as const satisfies Record<EndReason, { code: number; reason: string }>;
+
+/** A session on this pool: a slot and the customer sockets on it. */
+export class Session {
+  readonly id: string;
+  readonly slot: Slot;
+  readonly placed: SlotPlaced;
+  readonly sockets: CustomerSockets;
+  readonly #kind: SlotReport["kind"];
+  readonly #cancelDeadline: () => void;
+
+  constructor(
+    id: string,
+    ask: PlaceSlot,
+    slot: Slot,
+    placed: SlotPlaced,
+    on: { change: () => void; deadline: () => void },
+  ) {
+    this.id = id;
+    this.slot = slot;
+    this.placed = placed;
+    this.#kind = ask.kind;
+    this.sockets = new CustomerSockets(on.change);
+    this.#cancelDeadline = setAlarm(ask.expiresAt, on.deadline);
+  }
+
+  /** Closes the sockets with the reason. The caller retires the slot. */
+  end(reason: EndReason): void {
+    this.#cancelDeadline();
+    this.sockets.end(GOODBYES[reason].code, GOODBYES[reason].reason);
+  }
+
+  report(ended?: HostEndReason): SlotReport {
+    const { size, lastClose, lastActivityAt } = this.sockets;
+    return {
+      id: this.id,
+      kind: this.#kind,
+      sockets: ended ? 0 : size,
+      lastActivityAt,
+      ...(size === 0 && lastClose && { lastClose }),
+      ...(ended && { ended }),
+    };
+  }
+}

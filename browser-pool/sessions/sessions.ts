@@ -1,0 +1,193 @@
+import { randomUUID } from "node:crypto";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import type { Log } from "@svc/host-kit/log.ts";
+import { type Placed, Placement } from "./placement.ts";
+import { type EndReason, Session } from "./session.ts";
+import type { StoredState } from "../stored-state.ts";
+import type { WarmSlots } from "../slots/warm-slots.ts";
+import type { Slot } from "../slots/slot.ts";
+
+/** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
+const REFUSED_MS = 120_000;
+const NO_STATE: StoredState = { cookies: [], origins: [] };
+
+export interface SessionsOptions {
+  warmSlots: WarmSlots;
+  log: Log;
+  /** Why a kind is not served here, with the fix; null when it is. */
+  hintOf: (kind: BrowserKind) => string | null;
+  /** Fetches the state that the gateway keeps under a path. */
+  fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
+  /** How long a browser may take to load a state. */
+  loadMs: number;
+  /** The gateway should hear of a change. */
+  onChange: () => void;
+  /** A session has ended that the gateway takes for alive. */
+  onLoss: () => void;
+}
+
+/** The sessions placed on this host. Knows nothing of HTTP. */
+export class Sessions {
+  readonly bootId = randomUUID();
+  readonly #options: SessionsOptions;
+  readonly #sessions = new Map<string, Session>();
+  readonly #placements = new Map<string, Placement>();
+  readonly #ended = new Map<string, SlotReport>();
+  readonly #refused = new Map<string, NodeJS.Timeout>();
+  #seq = 0;
+  #isDraining = false;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  get(id: string): Session | null {
+    return this.#sessions.get(id) ?? null;
+  }
+
+  /** The sequence number of a heartbeat or a placement: the holder of a later number knows of every earlier one. */
+  nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
+  }
+
+  /** Reports of every session, and of every session that ended here and of which the gateway has not heard. */
+  reports(): SlotReport[] {
+    return [
+      ...[...this.#sessions.values()].map((session) => session.report()),
+      ...this.#ended.values(),
+    ];
+  }
+
+  /** Forgets ended sessions that the gateway has heard of. */
+  forget(reports: SlotReport[]): void {
+    for (const report of reports) if (report.ended) this.#ended.delete(report.id);
+  }
+
+  /** Places a session. A second call with the same id gets the result of the first, or waits for it. */
+  place(id: string, ask: PlaceSlot, caller: AbortSignal): Promise<Placed> {
+    const held = this.#sessions.get(id);
+    if (held) return Promise.resolve({ outcome: "placed", placed: held.placed });
+    if (this.#refused.has(id) || ask.expiresAt <= Date.now())
+      return Promise.resolve({ outcome: "none", error: "This session has ended." });
+    const running = this.#placements.get(id);
+    if (running) return running.watch(caller);
+    const hint = this.#isDraining ? "This pool is draining." : this.#options.hintOf(ask.kind);
+    if (hint !== null) return Promise.resolve({ outcome: "unserved", hint });
+    const placement = new Placement((signal) => this.#take(id, ask, signal));
+    this.#placements.set(id, placement);
+    return placement.watch(caller);
+  }
+
+  /** Ends a session because the gateway says so, also while its placement is under way, or has yet to arrive. */
+  end(id: string): void {
+    this.#refuse(id);
+    this.#placements.get(id)?.cancel();
+    this.#finish(id, "told");
+  }
+
+  /** Takes no new session; the sessions here end by themselves. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.#options.onChange();
+    await this.#options.warmSlots.shut();
+  }
+
+  /** Ends the sessions of a gateway that has been away for too long. */
+  orphanAll(): void {
+    for (const id of this.#sessions.keys()) this.#finish(id, "orphaned");
+  }
+
+  /** Ends everything, for the end of the process. */
+  async close(): Promise<void> {
+    this.#isDraining = true;
+    for (const timer of this.#refused.values()) clearTimeout(timer);
+    const slots = [...this.#sessions.values()].map((session) => session.slot);
+    for (const id of this.#sessions.keys()) this.#finish(id, "stopped");
+    await this.#options.warmSlots.shut();
+    await Promise.all(slots.map((slot) => slot.close()));
+  }
+
+  async #take(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+    try {
+      return await this.#find(id, ask, signal);
+    } finally {
+      this.#placements.delete(id);
+    }
+  }
+
+  async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+    const asked = performance.now();
+    const { warmSlots, fetchState, loadMs } = this.#options;
+    const path = ask.profile?.statePath;
+    // Fetched before a browser is taken: a state that cannot be had costs no browser.
+    const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
+    const slot = state && (await warmSlots.take(ask.acquireMs, signal));
+    if (state && !slot) return { outcome: "none", error: "No slot became free in time." };
+    const isSeeded = slot && (await seed(slot, state, loadMs));
+    if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
+    if (slot) void warmSlots.retire(slot);
+    if (signal.aborted) return { outcome: "none", error: "This session has ended." };
+    // Without the text of the error: it may quote the state.
+    this.#options.log.warn({ slot: slot?.number }, "profile_not_loaded");
+    return { outcome: "failed", error: "The profile could not be loaded." };
+  }
+
+  #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {
+    const acquiredMs = Math.round(tookMs * 10) / 10;
+    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq() };
+    const session = new Session(id, ask, slot, placed, {
+      change: this.#options.onChange,
+      deadline: () => this.#finish(id, "expired"),
+    });
+    this.#sessions.set(id, session);
+    slot.open();
+    void slot.died.then(() => this.#finish(id, "browser_crashed"));
+    this.#options.log.info({ slot: slot.number, acquiredMs }, "session_placed");
+    this.#options.onChange();
+    return { outcome: "placed", placed };
+  }
+
+  #finish(id: string, reason: EndReason): void {
+    const session = this.#sessions.get(id);
+    if (!session) return;
+    this.#sessions.delete(id);
+    session.end(reason);
+    this.#options.log.info({ slot: session.slot.number, reason }, "session_ended");
+    if (isOwn(reason)) {
+      this.#ended.set(id, session.report(reason));
+      this.#refuse(id);
+      this.#options.onLoss();
+    } else this.#options.onChange();
+    void this.#options.warmSlots.retire(session.slot);
+  }
+
+  #refuse(id: string): void {
+    clearTimeout(this.#refused.get(id));
+    const timer = setTimeout(() => this.#refused.delete(id), REFUSED_MS);
+    this.#refused.set(id, timer.unref());
+  }
+}
+
+function seed(slot: Slot, state: StoredState, limitMs: number): Promise<boolean> {
+  if (state === NO_STATE) return Promise.resolve(true);
+  return slot.seed(state, limitMs).then(
+    () => true,
+    () => false,
+  );
+}
+
+// The gateway knows what it told this host, and learns from the host's silence that the host stopped.
+function isOwn(reason: EndReason): reason is HostEndReason {
+  return reason !== "told" && reason !== "stopped";
+}

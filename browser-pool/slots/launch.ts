@@ -1,0 +1,135 @@
+import { chmod, chown, mkdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { atMost } from "@svc/host-kit/at-most.ts";
+import type { Cgroups } from "@svc/host-kit/cgroups.ts";
+import { messageOf } from "@svc/host-kit/log.ts";
+import { CdpMux } from "../cdp/mux.ts";
+import { CdpPipe } from "../cdp/pipe.ts";
+import type { Allowance } from "../egress/allowance.ts";
+import { Forwarder } from "../egress/forwarder.ts";
+import { SLOT_CAPS } from "../launch/caps.ts";
+import { FIRST_SLOT_UID, type Fitness } from "../launch/fitness.ts";
+import { fastFlags } from "../launch/flags.ts";
+import { SandboxedProcess } from "../launch/process.ts";
+import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "../launch/sandbox.ts";
+import { egressOf, filesOf, newKey, rootOf } from "../playwrights/folders.ts";
+import type { PlaywrightProcesses } from "../playwrights/processes.ts";
+import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
+import { type Browser, Slot, type SlotParts, inTime, removeSlot } from "./slot.ts";
+
+/** Ends a launch that hangs. A sound launch on a small, busy computer takes up to a third of it. */
+const LAUNCH_MS = 60_000;
+/** Longer than a browser that is over takes to end on a busy computer. */
+const ENDING_MS = 10_000;
+
+/** Launches the slot with this index. */
+export type LaunchSlot = (index: number, signal: AbortSignal) => Promise<Slot>;
+
+/** What every slot of a pool is made from. */
+export interface SlotPlan {
+  fitness: Fitness;
+  /** The run's folder: slots get folders in it. */
+  folder: string;
+  cgroups: Cgroups | null;
+  allowance: Allowance;
+  playwrights: PlaywrightProcesses;
+}
+
+/** The browser ended before it was ready: its last words say why. */
+class EarlyEnd extends Error {}
+
+/** Starts a browser and gets it ready for a session; removes everything again when it does not start. */
+export async function launchSlot(
+  plan: SlotPlan,
+  number: number,
+  index: number,
+  signal: AbortSignal,
+): Promise<Slot> {
+  const folder = join(plan.folder, String(number));
+  const key = newKey();
+  const root = rootOf(plan.folder);
+  const shared = { files: filesOf(root, key), egress: egressOf(root, key) };
+  const forwarder = new Forwarder(plan.allowance);
+  const parts: SlotParts = { folder, shared, forwarder, cgroups: [], process: null };
+  const abort = (): void => void parts.process?.kill();
+  signal.addEventListener("abort", abort);
+  try {
+    const browser = await start(plan, parts, index);
+    signal.throwIfAborted();
+    return new Slot(number, index, parts, await connect(browser, plan.playwrights, key));
+  } catch (error) {
+    const words = error instanceof EarlyEnd && parts.process && (await endingOf(parts.process));
+    await removeSlot(parts);
+    throw new Error(words || messageOf(error), { cause: error });
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** How a browser ended before it was ready: the signal, and the first line of its output that is not about a missing bus. */
+async function endingOf(browser: SandboxedProcess): Promise<string> {
+  // Its pipe closes a moment before its end is known; ended from here it would seem to have been killed.
+  await atMost(ENDING_MS, browser.exited, null);
+  const lines = browser.lastWords.split("\n").filter((line) => !line.includes("/dbus/"));
+  const { killedBy } = browser;
+  if (killedBy === "SIGKILL") return "it was killed (SIGKILL) while it started";
+  return [killedBy, lines[0]].filter(Boolean).join(": ");
+}
+
+async function start(plan: SlotPlan, parts: SlotParts, index: number): Promise<SandboxedProcess> {
+  const { fitness, cgroups } = plan;
+  const { folder } = parts;
+  const uid = fitness.isolation === "uid" ? FIRST_SLOT_UID + index : null;
+  await prepare(parts, uid, fitness.playwrightUid);
+  if (cgroups) parts.cgroups = await cgroups.add(basename(folder), SLOT_CAPS);
+  const flags = fastFlags(join(folder, "profile"), PROXY_PORT);
+  const { programs } = fitness;
+  const sandbox = { programs, folder, files: parts.shared.files, uid, cgroups: parts.cgroups };
+  parts.process = new SandboxedProcess(
+    await sandboxed(sandbox, [fitness.programs.chromium, ...flags]),
+  );
+  return parts.process;
+}
+
+/** Makes what the slot needs: its own folder, and what it shares with Playwright by group or by name. */
+async function prepare(
+  parts: SlotParts,
+  uid: number | null,
+  playwright: number | null,
+): Promise<void> {
+  const { folder, shared, forwarder } = parts;
+  const socket = join(folder, EGRESS_SOCKET);
+  for (const path of [folder, shared.files]) await mkdir(path);
+  await forwarder.listen(socket, shared.egress);
+  for (const path of [folder, socket]) {
+    await chmod(path, 0o700);
+    if (uid !== null) await chown(path, uid, uid);
+  }
+  const { uid: self, gid } = await stat(shared.files);
+  await chown(shared.files, uid ?? self, playwright ?? gid);
+  // Files that browser or Playwright make there belong to the group of the folder.
+  await chmod(shared.files, 0o2770);
+  if (playwright !== null) await chown(shared.egress, playwright, playwright);
+}
+
+async function connect(
+  process: SandboxedProcess,
+  processes: PlaywrightProcesses,
+  key: string,
+): Promise<Browser> {
+  const pipe = new CdpPipe(process.toInside, process.fromInside);
+  const end = Promise.withResolvers<void>();
+  let isDead = false;
+  const died = end.promise.then(() => void (isDead = true));
+  const mux = new CdpMux(pipe, end.resolve);
+  void process.exited.then(end.resolve);
+  const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
+  // Opens the cookie store now, so that a session with a profile need not wait for it.
+  const ready = Promise.all([playwrights.warm(), mux.call("Storage.getCookies")]);
+  try {
+    await inTime(LAUNCH_MS, ready, died);
+  } catch (error) {
+    throw isDead ? new EarlyEnd(messageOf(error)) : error;
+  }
+  return { pipe, mux, playwrights, died };
+}

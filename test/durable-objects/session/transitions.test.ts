@@ -1,0 +1,188 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import { describe, expect, test } from "vitest";
+import {
+  type Active,
+  type SessionEvent,
+  type SessionState,
+  step,
+  timers,
+} from "../../../durable-objects/session/transitions.ts";
+import { duties } from "../../../durable-objects/session/duties.ts";
+
+const GRACE = LIMITS.orphanGraceMs;
+const NEVER = { how: "never", since: 0 } as const;
+const active: Active = {
+  status: "active",
+  expiresAt: 1e9,
+  detached: NEVER,
+  awaySince: null,
+  lease: null,
+};
+const attached: Active = { ...active, detached: null };
+const creating: SessionState = { status: "creating", giveUpAt: 1000 };
+const released: SessionState = { status: "released", reason: "released", endedAt: 5, usedUntil: 5 };
+const expired: SessionState = { status: "expired", endedAt: 5 };
+const failed: SessionState = { status: "failed" };
+
+const closed = (how: "clean" | "dropped"): SessionEvent => ({
+  type: "sockets",
+  open: 0,
+  lastClose: how,
+});
+const opened: SessionEvent = { type: "sockets", open: 1, lastClose: undefined };
+
+describe("from creating", () => {
+  test.each<[SessionEvent, SessionState]>([
+    [
+      { type: "placed", expiresAt: 900, leaseIdleMs: null },
+      { ...active, expiresAt: 900, detached: { how: "never", since: 10 } },
+    ],
+    [{ type: "createFailed" }, failed],
+    [{ type: "release" }, { status: "released", reason: "released", endedAt: 10, usedUntil: 10 }],
+    [{ type: "hostAway", seenAt: 1 }, creating],
+    [opened, creating],
+  ])("%o", (event, after) => expect(step(creating, event, 10)).toEqual(after));
+
+  test("a create that nobody finishes has failed", () => {
+    expect(step(creating, { type: "tick" }, 999)).toEqual(creating);
+    expect(step(creating, { type: "placed", expiresAt: 5000, leaseIdleMs: null }, 1000)).toEqual(
+      failed,
+    );
+  });
+});
+
+describe("what ends an active session", () => {
+  test.each<[string, SessionEvent, SessionState]>([
+    [
+      "a release",
+      { type: "release" },
+      { status: "released", reason: "released", endedAt: 10, usedUntil: 10 },
+    ],
+    [
+      "a crash",
+      { type: "hostEnded", reason: "browser_crashed" },
+      { status: "released", reason: "browser_crashed", endedAt: 10, usedUntil: 10 },
+    ],
+    [
+      "the host's own deadline",
+      { type: "hostEnded", reason: "expired" },
+      { status: "expired", endedAt: 10 },
+    ],
+    [
+      "the host's own grace",
+      { type: "hostEnded", reason: "orphaned" },
+      { status: "released", reason: "orphaned", endedAt: 10, usedUntil: 10 },
+    ],
+    [
+      "a host back without it",
+      { type: "hostLost", seenAt: 4 },
+      { status: "released", reason: "pool_lost", endedAt: 10, usedUntil: 4 },
+    ],
+  ])("%s", (_name, event, after) => expect(step(attached, event, 10)).toEqual(after));
+
+  test("its deadline, at the deadline's own time however late the alarm is", () => {
+    expect(step(attached, { type: "tick" }, 1e9 - 1)).toEqual(attached);
+    expect(step(attached, { type: "tick" }, 2e9)).toEqual({ status: "expired", endedAt: 1e9 });
+    expect(step(attached, { type: "release" }, 2e9)).toEqual({ status: "expired", endedAt: 1e9 });
+  });
+
+  test("a clean close, after two seconds in which a reconnect keeps it", () => {
+    const after = step(attached, closed("clean"), 100);
+    expect(step(after, { type: "tick" }, 2099)).toEqual(after);
+    expect(step(after, opened, 2099)).toEqual(attached);
+    expect(step(after, { type: "tick" }, 2100)).toEqual({
+      status: "released",
+      reason: "client_disconnected",
+      endedAt: 2100,
+      usedUntil: 2100,
+    });
+  });
+
+  test.each([
+    ["a dropped connection", step(attached, closed("dropped"), 0)],
+    ["a client that never came", active],
+  ])("%s, after the orphan grace", (_name, state) => {
+    expect(step(state, { type: "tick" }, GRACE - 1)).toEqual(state);
+    expect(step(state, opened, GRACE - 1)).toMatchObject({ status: "active", detached: null });
+    const reason = { status: "released", reason: "orphaned", endedAt: GRACE, usedUntil: GRACE };
+    expect(step(state, { type: "tick" }, GRACE)).toEqual(reason);
+  });
+
+  test("a pool that stays away for the grace", () => {
+    const away = step(attached, { type: "hostAway", seenAt: 50 }, 65);
+    expect(away).toEqual({ ...attached, awaySince: 50 });
+    expect(step(away, { type: "hostAway", seenAt: 880 }, 900)).toEqual(away);
+    expect(step(away, { type: "hostBack" }, 900)).toEqual(attached);
+    const lost = {
+      status: "released",
+      reason: "pool_lost",
+      endedAt: 50 + GRACE,
+      usedUntil: 50,
+    };
+    expect(step(away, { type: "hostBack" }, 50 + GRACE)).toEqual(lost);
+  });
+});
+
+describe("a lease", () => {
+  const leased = step(creating, { type: "placed", expiresAt: 1e9, leaseIdleMs: 600 }, 0);
+
+  test("makes the session ignore its clients' going", () => {
+    for (const how of ["clean", "dropped"] as const) {
+      const left = step(step(leased, opened, 1), closed(how), 2);
+      expect(timers(left)).toEqual({ expire: 1e9, lease: 600 });
+    }
+  });
+
+  test("ends it when it is not renewed", () => {
+    const renewed = step(leased, { type: "leaseRenewed", idleMs: 1000 }, 599);
+    expect(step(renewed, { type: "tick" }, 1598)).toEqual(renewed);
+    const ended = { status: "released", reason: "lease_ended", endedAt: 1599, usedUntil: 1599 };
+    expect(step(renewed, { type: "leaseRenewed", idleMs: 1000 }, 1599)).toEqual(ended);
+  });
+
+  test("runs on while the pool is away", () => {
+    const away = step(leased, { type: "hostAway", seenAt: 10 }, 25);
+    expect(timers(away)).toEqual({ expire: 1e9, lease: 600, poolLost: 10 + GRACE });
+  });
+});
+
+test("a repeated report of a closed socket does not push the grace ahead", () => {
+  const once = step(attached, closed("dropped"), 100);
+  expect(step(once, closed("dropped"), 9000)).toEqual(once);
+});
+
+test("a client that was gone has its time to return anew when the pool is back", () => {
+  const away = step(step(attached, closed("clean"), 100), { type: "hostAway", seenAt: 200 }, 215);
+  const back = step(away, { type: "hostBack" }, 60_000);
+  expect(timers(back)).toEqual({ expire: 1e9, linger: 60_000 + LIMITS.lingerMs });
+});
+
+test("a pool's absence stops the client's timers: nobody sees the client", () => {
+  const away = step(step(attached, closed("clean"), 100), { type: "hostAway", seenAt: 200 }, 215);
+  expect(timers(away)).toEqual({ expire: 1e9, poolLost: 200 + GRACE });
+});
+
+test.each([released, expired, failed])("%o is terminal", (state) => {
+  const events: SessionEvent[] = [
+    { type: "placed", expiresAt: 1, leaseIdleMs: 5 },
+    { type: "release" },
+    { type: "hostLost", seenAt: 4 },
+    { type: "hostBack" },
+    { type: "hostEnded", reason: "browser_crashed" },
+    opened,
+    { type: "tick" },
+  ];
+  for (const event of events) expect(step(state, event, 1e12)).toBe(state);
+  expect(timers(state)).toEqual({});
+});
+
+test("duties come with the change and never without one", () => {
+  expect(duties(creating, active)).toEqual(["reservation", "usage", "host"]);
+  expect(duties(creating, failed)).toEqual(["reservation"]);
+  expect(duties(creating, released)).toEqual(["reservation"]);
+  for (const ended of [released, expired]) {
+    expect(duties(active, ended)).toEqual(["reservation", "usage", "host", "slot"]);
+    expect(duties(ended, ended)).toEqual([]);
+  }
+  expect(duties(active, { ...active, awaySince: 3 })).toEqual([]);
+});

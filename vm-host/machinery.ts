@@ -1,0 +1,52 @@
+import type { Builds } from "./builds/builds.ts";
+import type { VmDriver } from "./driver.ts";
+import type { Placer } from "./machines/placer.ts";
+import type { WarmMachines } from "./machines/warm-machines.ts";
+import type { Shipper } from "./records/shipper.ts";
+import type { SharedMachines } from "./shared/machines.ts";
+import type { VmStates } from "./states/states.ts";
+
+/** All that makes machines, saves them and starts them again. */
+export interface Machinery {
+  driver: VmDriver;
+  placer: Placer;
+  warm: WarmMachines;
+  states: VmStates;
+  shared: SharedMachines;
+  builds: Builds;
+  shipper: Shipper;
+  /** Ends every call to the object store. */
+  closing: AbortController;
+}
+
+/** Said of a host while it tries its first machine. */
+export const TRYING = "The first machine of this host is being tried.";
+
+/** Whether this host can make machines: not before an image is there and a first machine was tried. */
+export class Readiness {
+  #machinery: Machinery | null = null;
+  #hint: string | null;
+
+  constructor(hint: string | null) {
+    this.#hint = hint;
+  }
+
+  /** Null until machines can be made. */
+  get machinery(): Machinery | null {
+    return this.#machinery;
+  }
+
+  /** Why no machines can be made, unless an image is all that is missing. */
+  get hint(): string | null {
+    return this.#hint;
+  }
+
+  ready(machinery: Machinery): void {
+    this.#machinery = machinery;
+    this.#hint = null;
+  }
+
+  notReady(hint: string): void {
+    this.#hint = hint;
+  }
+}

@@ -1,0 +1,108 @@
+import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
+import type { Log } from "@svc/host-kit/log.ts";
+import type { MachineSpec } from "../driver.ts";
+import { newSelf } from "../guest/identity.ts";
+import type { Volumes } from "../volumes/volumes.ts";
+import { type Capacity, memoryClass } from "./capacity.ts";
+import { growToAsked } from "./grow-disk.ts";
+import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
+import { Vm } from "./vm.ts";
+import type { Placed, Vms } from "./vms.ts";
+import type { WarmMachines } from "./warm-machines.ts";
+
+/** How long after a warm machine was taken the next one is made. */
+const REFILL_MS = 1_000;
+
+/** How a machine for a sandbox is made. */
+export interface MachineSource {
+  spec: MachineSpec;
+  make(): Promise<Made>;
+  /** The guest knows already who it is. */
+  isIdentified?: boolean;
+  /** A fork keeps the disk that it has. */
+  diskGb?: number;
+}
+
+export interface PlacerParts {
+  vms: Vms;
+  maker: Maker;
+  warm: WarmMachines;
+  capacity: Capacity;
+  volumes: Volumes;
+  /** Machines have a way out that is filtered; without a filter they have no network. */
+  hasEgress: boolean;
+  log: Log;
+}
+
+/** Makes machines for sandboxes. */
+export class Placer {
+  readonly #parts: PlacerParts;
+
+  constructor(parts: PlacerParts) {
+    this.#parts = parts;
+  }
+
+  /** A machine of an image. A repeat gets what the first got. */
+  place(id: string, ask: PlaceVm, base: Omit<MachineSpec, "cpu" | "memMb">): Promise<Placed> {
+    const spec = { ...base, cpu: ask.cpu, memMb: memoryClass(ask.memMb) };
+    return this.placeFrom(id, ask, { spec, make: () => this.make(spec) });
+  }
+
+  /** A machine that is made in another way. A repeat gets what the first got. */
+  placeFrom(id: string, ask: PlaceVm, source: MachineSource): Promise<Placed> {
+    return this.#parts.vms.place(id, () => this.#place(id, ask, source));
+  }
+
+  /** A machine like this that nobody owns yet. */
+  async make(spec: MachineSpec): Promise<Made> {
+    const { warm, maker } = this.#parts;
+    const found = warm.take(spec);
+    // A moment later: the new clone would take the processor from this one's first steps.
+    if (found) setTimeout(() => warm.fill(), REFILL_MS).unref();
+    return found ?? maker.make(spec);
+  }
+
+  async #place(id: string, ask: PlaceVm, source: MachineSource): Promise<Placed> {
+    const startedAt = Date.now();
+    const { capacity, vms } = this.#parts;
+    let giveBack: (() => void) | null = null;
+    try {
+      giveBack = capacity.claim(source.spec);
+      const made = await source.make();
+      void made.machine.exited.then(giveBack);
+      const vm = await this.#own(id, ask, source, made);
+      vm.placed.acquiredMs = Date.now() - startedAt;
+      vms.add(vm);
+      return await vms.placed(vm);
+    } catch (error) {
+      giveBack?.();
+      return vms.unmade(id, error);
+    }
+  }
+
+  /** Gives a machine to its sandbox: nothing of it is reported before the guest knows who it is. */
+  async #own(id: string, ask: PlaceVm, source: MachineSource, made: Made): Promise<Vm> {
+    const { volumes, hasEgress, log } = this.#parts;
+    const { machine, guest, how } = made;
+    const { isolation, envs } = ask;
+    try {
+      const hasNetwork = isolation !== "hardened" && hasEgress;
+      if (!source.isIdentified) {
+        if (!hasNetwork) await machine.setNetwork(false);
+        await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
+      }
+      const diskGb = source.diskGb ?? (await growToAsked(made, ask.diskGb));
+      await volumes.attach(id, ask.volumes ?? [], made);
+      const { cpu, memMb } = machine.spec;
+      const enforcement = { cpu: "vm", memMb: "vm" } as const;
+      const got = { cpu, memMb, diskGb, isolation, enforcement, how, acquiredMs: 0 };
+      return new Vm(id, machine, guest, got);
+    } catch (error) {
+      const console = (await machine.console()).slice(-1_000);
+      log.warn({ how, console }, "machine_not_identified");
+      await machine.destroy();
+      await volumes.release(id);
+      throw error;
+    }
+  }
+}
