@@ -28,7 +28,10 @@ export async function storeWhole(
   const onlyIf = ifEtag === undefined ? {} : { onlyIf: conditionOf(ifEtag) };
   const stored = await ask(objects, () => objects.put(key, body, onlyIf));
   if (stored) return stored;
-  throw new ApiError("ObjectChanged", "Another one was stored there before.");
+  throw new ApiError(
+    "ObjectChanged",
+    "Another object was stored under this name first. Read it again, then retry.",
+  );
 }
 
 /** A condition as headers say it: only headers know "any". */

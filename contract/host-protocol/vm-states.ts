@@ -9,7 +9,7 @@ export const SnapshotId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
 /** The name of a record in the object store of its org: `rec_…`, new with every save; the record of a snapshot has its id. */
 export const RecordId = SnapshotId;
 
-/** The name of the object that tells that a record is whole: written last, removed first. */
+/** The manifest of a stored record: written last, removed first. */
 export const RECORD_MANIFEST = "manifest.json";
 /** The part of a manifest that the gateway reads. */
 export const RecordManifest = z.object({

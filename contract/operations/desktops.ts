@@ -59,7 +59,7 @@ export const DESKTOPS = {
     ...common,
     method: "POST",
     path: "/desktops/:id/resume",
-    summary: "Let a paused desktop run on.",
+    summary: "Resume a paused desktop.",
     success: { status: 200, body: DesktopResumed },
     errors: resumeSandbox.errors,
   },

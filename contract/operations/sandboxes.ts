@@ -117,7 +117,7 @@ export const SANDBOXES = {
     ...common,
     method: "POST",
     path: "/sandboxes/:id/resume",
-    summary: "Let a paused sandbox run on.",
+    summary: "Resume a paused sandbox.",
     success: { status: 200, body: SandboxResumed },
     errors: ["NotFound", "NotPaused", ...RESUME_REFUSALS, "ObjectUnavailable"],
   },

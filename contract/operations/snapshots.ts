@@ -12,7 +12,7 @@ export const SNAPSHOTS = {
     ...common,
     method: "POST",
     path: "/sandboxes/:id/snapshots",
-    summary: "Keep a running or paused sandbox as it is at this moment; it goes on.",
+    summary: "Take a snapshot of a running or paused sandbox. A running sandbox runs on.",
     idempotent: true,
     request: CreateSnapshot,
     success: { status: 201, body: SnapshotRecord },
@@ -66,7 +66,7 @@ export const SNAPSHOTS = {
     ...common,
     method: "POST",
     path: "/sandboxes/:id/revert",
-    summary: "Let a sandbox go on from a snapshot of its own. One that is paused runs again.",
+    summary: "Revert a sandbox to one of its own snapshots. A paused sandbox runs afterwards.",
     request: RevertSandbox,
     success: { status: 200, body: SandboxResumed },
     errors: [

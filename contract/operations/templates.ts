@@ -65,7 +65,7 @@ export const TEMPLATES = {
     ...common,
     method: "POST",
     path: "/templates/:id/cancel",
-    summary: "End a build: the template is failed then. One that is over stays as it is.",
+    summary: "Cancel a build: the template becomes `failed`. A finished build stays as it is.",
     success: { status: 202, body: Template },
     errors: ["NotFound", "ObjectUnavailable"],
   },

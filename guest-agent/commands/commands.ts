@@ -59,7 +59,7 @@ export class Commands {
     return this.#home;
   }
 
-  /** Starts a command. Never rejects for what the command is: that is how it ends. */
+  /** Starts a command. A command that cannot start does not reject: it ends with 126 or 127. */
   async run(command: Command, stdin: What["stdin"]): Promise<Running> {
     const fault = impossible(command);
     if (fault) return unstarted(fault);

@@ -10,9 +10,8 @@ export interface TreeListener {
 }
 
 /**
- * Watches a folder and all below it, each folder by a watch of its own. Such a one tells of what lies in it by name, so that
- * a file that is replaced, as editors save, is heard of as before; Node's own recursive watch holds on to the one that was.
- * Links are not followed.
+ * Watches a folder and every folder below it, one watch each. A watch reports names in its folder, so a file that an editor
+ * replaces is still reported; Node's recursive watch would keep watching the old file. Links are not followed.
  */
 export class WatchedTree {
   readonly #root: string;

@@ -89,8 +89,8 @@ async function thawDisk(disk: string): Promise<void> {
 }
 
 /**
- * Has a program flush, freeze or thaw a disk wherever it is mounted by now. A path is the customer's: what lies there from one moment to the next
- * may be the machine's own disk, so it is opened first and looked at. False where it is mounted nowhere.
+ * Runs a program that flushes, freezes or thaws a disk, wherever the disk is mounted now. The customer can change a path at
+ * any moment, so the path is opened and checked first. False when the disk is not mounted.
  */
 async function reach(disk: string, program: string, how: string): Promise<boolean> {
   const { rdev } = await stat(disk);

@@ -19,8 +19,8 @@ export function marked(volumes: readonly MountedVolume[]): Promise<MountedVolume
 }
 
 /**
- * What a machine that goes on from a record finds plugged in. An image that is its own still, and is as it was, is that;
- * for all others an empty disk stands there: its memory of them would destroy what they are now.
+ * The volumes that a machine finds plugged in when it starts from a record: its own image if nobody wrote that since.
+ * Otherwise an empty disk, because the machine's memory would destroy the newer image.
  */
 export function fitting(volumes: MountedVolume[], isOwn: boolean): Promise<MountedVolume[]> {
   return Promise.all(

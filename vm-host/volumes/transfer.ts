@@ -28,14 +28,14 @@ export type Reader = (packer: Packer, signal: AbortSignal) => Promise<Scan>;
 /** How a host's copies of volumes come from the object store, and go there. */
 export class VolumeTransfer {
   readonly #options: TransferOptions;
-  /** What the store has besides what the manifest names, by copy: of tries that did not get that far. */
+  /** Chunks in the store that no manifest names yet, by copy: left by uploads that broke off. */
   readonly #sent = new Map<string, Set<string>>();
 
   constructor(options: TransferOptions) {
     this.#options = options;
   }
 
-  /** A copy that is the newest there is, and of which the store says that it may be newer than what is stored. */
+  /** The newest local copy, whose manifest in the store is open. */
   async newest(
     note: VolumeNote | undefined,
     mount: VolumeMount,
