@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Service } from "../caller.ts";
 import { closeOf, open } from "../sockets.ts";
 
+const IN_TURN = { concurrent: false };
 const PATIENCE = { timeout: 120_000, interval: 250 };
 
 /** Decisions: sessions with a lease. */
@@ -31,7 +32,7 @@ export function leases(service: Service): void {
       expect(late.json).toMatchObject({ code: "NotRunning" });
     });
 
-    test("is renewed as it was, or by what the body says", async () => {
+    test("is renewed as it was, or by what the body says", IN_TURN, async () => {
       const org = await service.newOrg();
       await using session = await org.open({ lease: { idleSeconds: 600 } });
       for (const [body, idleSeconds] of [
@@ -45,17 +46,21 @@ export function leases(service: Service): void {
       }
     });
 
-    test("must be a whole number of seconds from 1 to a day: else 400, at create and later", async () => {
-      const org = await service.newOrg();
-      await using session = await org.open();
-      expect((await org.post(`${session.path}/lease`)).status).toBe(400);
-      for (const idleSeconds of [0, -1, 1.5, 86_401, "60", null]) {
-        const create = await org.post("/sessions", { lease: { idleSeconds } });
-        expect(create.status).toBe(400);
-        expect(create.json).toMatchObject({ field: "lease.idleSeconds" });
-        expect((await org.post(`${session.path}/lease`, { idleSeconds })).status).toBe(400);
-      }
-    });
+    test(
+      "must be a whole number of seconds from 1 to a day: else 400, at create and later",
+      IN_TURN,
+      async () => {
+        const org = await service.newOrg();
+        await using session = await org.open();
+        expect((await org.post(`${session.path}/lease`)).status).toBe(400);
+        for (const idleSeconds of [0, -1, 1.5, 86_401, "60", null]) {
+          const create = await org.post("/sessions", { lease: { idleSeconds } });
+          expect(create.status).toBe(400);
+          expect(create.json).toMatchObject({ field: "lease.idleSeconds" });
+          expect((await org.post(`${session.path}/lease`, { idleSeconds })).status).toBe(400);
+        }
+      },
+    );
   });
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { OpenSession, Service } from "../caller.ts";
 import { cdp, closeOf, open, upgrade } from "../sockets.ts";
 
+const IN_TURN = { concurrent: false };
 const PATIENCE = { timeout: 120_000, interval: 250 };
 /** Longer than it takes to create a session and to open its socket. */
 const SOON = { sessionMinutes: 0.5 };
@@ -15,7 +16,8 @@ const ended = (session: OpenSession, end: object) =>
 
 /** Document 1: states and transitions; what ends a live session. */
 export function life(service: Service): void {
-  // They wait for time to pass, so they wait together.
+  // They wait for time to pass, so they wait together; the others go in turn: in a burst of creates the last one
+  // may wait for its browser for longer than a create does.
   describe.concurrent("a session ends", () => {
     test("at its deadline: its sockets close with a reason, it is expired, and its slot is free", async () => {
       const org = await service.newOrg("free", { browsers: 1, ...SOON });
@@ -59,7 +61,7 @@ export function life(service: Service): void {
       expect(next.id).not.toBe(session.id);
     });
 
-    test("when it is released: its open sockets are told", async () => {
+    test("when it is released: its open sockets are told", IN_TURN, async () => {
       const org = await service.newOrg();
       await using session = await org.open();
       const sockets = await Promise.all([
@@ -73,7 +75,7 @@ export function life(service: Service): void {
     });
   });
 
-  describe("a session lives on", () => {
+  describe("a session lives on", IN_TURN, () => {
     test("when its client vanishes: the same URL leads to the same tabs", async () => {
       const org = await service.newOrg();
       await using session = await org.open();
