@@ -1,14 +1,25 @@
-import { setTimeout as pause } from "node:timers/promises";
-
+/** The result of work that took too long. */
 export const LATE: unique symbol = Symbol("late");
 
-/** The result of a work, or `LATE` after this many ms; what becomes of the work then is of no interest. */
-export function inTime<Result>(work: Promise<Result>, ms: number): Promise<Result | typeof LATE> {
+/**
+ * The result of work, or `LATE` when the work takes longer than `ms`. The work itself goes on; a rejection that comes
+ * later is not heard. The timer keeps no process alive.
+ */
+export async function inTime<Result>(
+  work: Promise<Result>,
+  ms: number,
+): Promise<Result | typeof LATE> {
+  const late = Promise.withResolvers<typeof LATE>();
+  const timer = setTimeout(() => late.resolve(LATE), ms).unref();
   work.catch(() => null);
-  return Promise.race([work, pause(ms, LATE, { ref: false })]);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
-/** Does a work for each item, `atOnce` at a time, and begins none after this many ms. Returns by then. */
+/** Works for each item, `atOnce` at a time, and begins none after `limitMs`. Returns by then; begun work goes on. */
 export async function eachUntil<Item>(
   items: Item[],
   { limitMs, atOnce }: { limitMs: number; atOnce: number },
@@ -24,6 +35,9 @@ export async function eachUntil<Item>(
   };
   const late = Promise.withResolvers<void>();
   const timer = setTimeout(late.resolve, limitMs);
-  await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), late.promise]);
-  clearTimeout(timer);
+  try {
+    await Promise.race([Promise.all(Array.from({ length: atOnce }, worker)), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
