@@ -66,7 +66,7 @@ export class PoolService {
     const { isolation, memoryCap } = hostFitness;
     const hint = hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
-    const note = `${config.warm} warm, at most ${config.maxSlots}, isolation ${isolation}, ${cap}`;
+    const note = `keeps ${config.warm} warm (SVC_WARM_FAST), at most ${config.maxSlots}, isolation ${isolation}, ${cap}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
       { what: "browsers (stealth)", on: false, note: hintOf("stealth") ?? "" },

@@ -1,7 +1,6 @@
 import type { Profile, ProfileSaved } from "@svc/contract/browser/profile.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { newProfileId, randomText } from "@svc/contract/ids.ts";
-import { LIMITS } from "@svc/contract/limits.ts";
 import { ask } from "./database.ts";
 import { discard } from "./discarded.ts";
 
@@ -174,30 +173,4 @@ async function advance(db: D1Database, row: ProfileRow, next: ProfileRow): Promi
     ]),
   );
   return updated?.meta.changes === 1;
-}
-
-/** Takes or renews the editor's lease on a profile, for 60 s; its holder renews it while it lives. */
-export async function lockForEditor(
-  db: D1Database,
-  orgId: string,
-  id: string,
-  now: number,
-): Promise<void> {
-  await rowOf(db, orgId, id);
-  await ask(db, () =>
-    db
-      .prepare("UPDATE profiles SET editor_until = ? WHERE id = ?")
-      .bind(now + LIMITS.editorLeaseMs, id)
-      .run(),
-  );
-}
-
-/** Gives the editor's lease back. */
-export async function unlockFromEditor(db: D1Database, orgId: string, id: string): Promise<void> {
-  await ask(db, () =>
-    db
-      .prepare("UPDATE profiles SET editor_until = NULL WHERE id = ? AND org_id = ?")
-      .bind(id, orgId)
-      .run(),
-  );
 }

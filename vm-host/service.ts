@@ -69,7 +69,7 @@ export class VmService {
     const { warm } = config;
     const none =
       warm > 0 && !machinery?.warm.idle ? " None is warm yet: the first create boots one." : "";
-    const able = `QEMU ${abilities.qemu}, ${warm} warm, SVC_WARM_VM=n keeps more ready.${none}`;
+    const able = `QEMU ${abilities.qemu}, keeps ${warm} warm (SVC_WARM_VM).${none}`;
     const note = machinery ? able : (hint ?? image.hint);
     const weak = weaknessesOf(abilities).join(" ");
     const notes = [note, weak].filter(Boolean).join(" ");

@@ -50,7 +50,7 @@ export interface Applied<R, D> {
 /** A stored record, what it owes, and its alarm. All of it is synchronous but the alarm. */
 export class DutyRecord<R extends Owing<D>, E, D extends string> extends StoredRecord<R> {
   readonly #table: Table<R, E, D>;
-  /** Duties done since the last write. Written with the last of them; done again should the object die before. */
+  /** Duties done since the last write. Written with the last of them, or once all were tried; done again should the object die before. */
   readonly #done = new Set<D>();
 
   constructor(storage: DurableObjectStorage, table: Table<R, E, D>) {
@@ -117,9 +117,16 @@ export class DutyRecord<R extends Owing<D>, E, D extends string> extends StoredR
     const record = this.load();
     if (!record || !this.#isDone(record, seen, duty)) return;
     this.#done.add(duty);
-    if (record.owed.length === 0 || this.owed().length > 0) return;
+    if (this.owed().length === 0) this.writeDone();
+  }
+
+  /** Writes which duties are done, if that is not written yet. */
+  writeDone(): void {
+    const record = this.load();
+    const owed = this.owed();
     this.#done.clear();
-    this.save({ ...record, owed: [], retryAt: null });
+    if (!record || record.owed.length === owed.length) return;
+    this.save({ ...record, owed, retryAt: owed.length === 0 ? null : record.retryAt });
   }
 
   #isDone(now: R, seen: R, duty: D): boolean {
@@ -130,8 +137,10 @@ export class DutyRecord<R extends Owing<D>, E, D extends string> extends StoredR
   /** Notes that a duty failed: the alarm tries it again. */
   retryLater(duty: D, now: number): void {
     const record = this.load();
-    const waitMs = this.#table.retryMs?.(duty, this.owed()) ?? RETRY_MS;
-    if (record) this.save({ ...record, retryAt: now + waitMs });
+    const owed = this.owed();
+    const waitMs = this.#table.retryMs?.(duty, owed) ?? RETRY_MS;
+    this.#done.clear();
+    if (record) this.save({ ...record, owed, retryAt: now + waitMs });
   }
 
   /** Sets the alarm to the first thing that will happen by itself. */

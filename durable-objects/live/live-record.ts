@@ -99,6 +99,7 @@ export class LiveRecord<R extends Owing<D>, E extends { type: string }, D extend
     const record = this.load();
     const lasting = (record && this.#table.lasting?.(record.state)) ?? [];
     await Promise.all([...this.#store.owed(), ...lasting].map((duty) => this.do(duty)));
+    this.#store.writeDone();
   }
 
   /** The object's alarm has rung: applies what is due and does what is owed, `also` in between. */

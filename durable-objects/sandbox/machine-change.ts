@@ -4,7 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { knownHosts } from "../fleet/registry.ts";
 import { type Place, placeAt } from "../host-calls/place.ts";
 import { atMost } from "../live/deadline.ts";
-import type { LiveSandbox, Placed, SavedRecord, StoredSandbox } from "./record.ts";
+import type { LiveSandbox, PlacedSandbox, SavedRecord, StoredSandbox } from "./record.ts";
 import type { SandboxEvent } from "./state.ts";
 
 /** A change of state that a host has made: the event, with facts that came with it; or why there was none. */
@@ -30,7 +30,7 @@ interface Saved extends Pick<Place, "bootId" | "seq"> {
 /** Where a machine is and what it can go on from, once its host has saved it: a record of the host's platform. */
 export async function factsOfSaved(
   env: Env,
-  { place }: Placed,
+  { place }: PlacedSandbox,
   saved: Saved,
 ): Promise<{ place: Place; record: SavedRecord | null; isDurable: boolean }> {
   const { recordId: id, durable: isDurable = false } = saved;

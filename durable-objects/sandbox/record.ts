@@ -79,9 +79,9 @@ export interface LiveSandbox {
 }
 
 /** A sandbox that has a place. */
-export type Placed = StoredSandbox & { place: Place };
+export type PlacedSandbox = StoredSandbox & { place: Place };
 
-export const isPlaced = (sandbox: StoredSandbox | null): sandbox is Placed =>
+export const isPlaced = (sandbox: StoredSandbox | null): sandbox is PlacedSandbox =>
   sandbox !== null && sandbox.place !== null;
 
 /** The part of a sandbox that its owner sees. */

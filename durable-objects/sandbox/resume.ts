@@ -14,7 +14,7 @@ import {
 import { changeVm } from "../host-calls/vm-states.ts";
 import { type Admission, admit } from "./admission.ts";
 import { applyChange, type Change, factsOfResumed } from "./machine-change.ts";
-import { isPlaced, type LiveSandbox, type Placed } from "./record.ts";
+import { isPlaced, type LiveSandbox, type PlacedSandbox } from "./record.ts";
 import { noSandbox, notResumed } from "./refusals.ts";
 
 /** As many other hosts are asked. */
@@ -42,7 +42,7 @@ async function admitAndResume(live: LiveSandbox, admission: Admission): Promise<
   return (await admit(live.env, sandbox, admission)) ?? resumeSomewhere(live, sandbox);
 }
 
-async function resumeSomewhere(live: LiveSandbox, sandbox: Placed): Promise<Change> {
+async function resumeSomewhere(live: LiveSandbox, sandbox: PlacedSandbox): Promise<Change> {
   const { record, place, kind } = sandbox;
   const { env } = live;
   const isMovable = record?.isDurable === true;
@@ -65,7 +65,7 @@ async function resumeSomewhere(live: LiveSandbox, sandbox: Placed): Promise<Chan
 /** Has another host fetch the record. The machine is at the first that resumes it. Null when all of them refuse. */
 async function resumeElsewhere(
   { env, record }: LiveSandbox,
-  sandbox: Placed,
+  sandbox: PlacedSandbox,
   recordId: string,
   hosts: HostRecord[],
 ): Promise<Change | null> {

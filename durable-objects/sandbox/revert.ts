@@ -6,7 +6,7 @@ import { fitting, holderAway, stillFetching } from "../fleet/restorable.ts";
 import { changeVm } from "../host-calls/vm-states.ts";
 import { type Admission, admit } from "./admission.ts";
 import { applyChange, type Change, factsOfResumed } from "./machine-change.ts";
-import { isPlaced, type LiveSandbox, type Placed } from "./record.ts";
+import { isPlaced, type LiveSandbox, type PlacedSandbox } from "./record.ts";
 import { noSandbox, noSnapshot, notResumed, notRunning, unreachable } from "./refusals.ts";
 import { notReady, storeFaultsAsRefusals } from "./snapshot.ts";
 
@@ -57,7 +57,7 @@ async function admitAndRevert(
 /** Whether a snapshot that a sandbox can go back to lies on another host; or why it cannot. */
 async function findOwn(
   env: Env,
-  { id, org, kind, place }: Placed,
+  { id, org, kind, place }: PlacedSandbox,
   snapshotId: string,
 ): Promise<{ isElsewhere: boolean } | Refusal> {
   const snapshot = await findSnapshot(env.DB, org, snapshotId);

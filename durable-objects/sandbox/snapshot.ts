@@ -8,7 +8,7 @@ import {
 } from "../../control-plane/snapshots.ts";
 import { notRestorable } from "../fleet/restorable.ts";
 import { changeVm } from "../host-calls/vm-states.ts";
-import { isPlaced, type LiveSandbox, type Placed, type StoredSandbox } from "./record.ts";
+import { isPlaced, type LiveSandbox, type PlacedSandbox, type StoredSandbox } from "./record.ts";
 import { noSandbox, notRunning, notSaved } from "./refusals.ts";
 
 /** A snapshot that is wanted of a sandbox. */
@@ -55,7 +55,7 @@ async function endTaking({ env, record }: LiveSandbox): Promise<void> {
 
 async function take(
   env: Env,
-  sandbox: Placed,
+  sandbox: PlacedSandbox,
   { plan, cap, ...order }: SnapshotOrder,
 ): Promise<Taken> {
   const { id: sandboxId, org, kind, template, cpu, memMb, diskGb, place } = sandbox;

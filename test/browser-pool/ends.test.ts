@@ -1,5 +1,5 @@
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import WebSocket from "ws";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
@@ -69,6 +69,8 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
 
   test("an ended session is repeated until a heartbeat with it is answered", async () => {
     await rig.warm();
+    rig.gateway.pollMs = 500;
+    onTestFinished(() => void (rig.gateway.pollMs = 5_000));
     rig.gateway.status = 503;
     await rig.place(id, { expiresAt: Date.now() + 4_000 });
     const from = rig.gateway.beats.length;

@@ -30,7 +30,7 @@ export const BROWSER_TABLES: Tables = {
     502: DATABASE,
     503: shown(
       "no idle slot or no pool",
-      "durable-objects/session",
+      "durable-objects/session/session",
       "without any pool is 503 after the acquire timeout, retryable, with a hint",
     ),
   },

@@ -17,22 +17,21 @@ describe.skipIf(missing)(`document 1${reason}`, { timeout: 240_000 }, async () =
     await service?.close();
   });
 
-  const of = (section: Section) => {
+  const run = (section: Section): void => {
     if (service) section(service);
   };
   describe.concurrent("together", () => {
     describe.each(Object.entries(WAITING))("%s", (_name, section) => {
-      of(section);
+      run(section);
     });
     describe("in turn", () => {
-      const each = describe.each(Object.entries(SECTIONS));
-      each("%s", { concurrent: false }, (_name, section) => {
-        of(section);
+      describe.each(Object.entries(SECTIONS))("%s", { concurrent: false }, (_name, section) => {
+        run(section);
       });
     });
   });
   describe("errors", () => {
-    of(errors);
+    run(errors);
   });
 
   test("every status of the document that a black box can provoke was seen, and no other", () => {

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { startSite } from "../support/fakes/site.ts";
+import { stateFolder } from "../support/process/state-folder.ts";
 
 /** It ends only what never starts. */
 const START_MS = 300_000;
@@ -44,7 +44,7 @@ export function deployedTarget(): Target {
 
 async function startHere(): Promise<Target> {
   const site = await startSite();
-  const stateDir = await mkdtemp(join(tmpdir(), "svc-conformance-"));
+  const stateDir = await mkdtemp(join(stateFolder(), "svc-conformance-"));
   // It ends by itself when the channel closes: nothing is left of a test run that is killed.
   const child = spawn(process.execPath, ["scripts/start.ts"], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],

@@ -23,7 +23,7 @@ const UNEXPECTED = shown(
 );
 const WEDGED = shown(
   "the org's object is wedged",
-  "durable-objects/sandbox-faults",
+  "durable-objects/sandbox/faults",
   "an org object that is wedged: POST %s is 503, and no host is asked",
 );
 const NO_DOMAIN = shown(

@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { beat } from "../support/fakes/vm-heartbeat.ts";
 import { FakeVmHost, FakeVmMode } from "../support/fakes/vm-host.ts";
 import { FAKE_HOST_PLATFORM } from "../support/fakes/platform.ts";
+import { stateFolder } from "../support/process/state-folder.ts";
 import { cleanEnv, deployedTarget, isDeployed, type Target } from "./target.ts";
 
 /** What a fake host can do: all that document 2 has. */
@@ -39,7 +39,7 @@ export async function openVmTarget(): Promise<VmTarget> {
 async function startHere(): Promise<VmTarget> {
   const hostToken = crypto.randomUUID();
   const adminToken = crypto.randomUUID();
-  const stateDir = await mkdtemp(join(tmpdir(), "svc-conformance-"));
+  const stateDir = await mkdtemp(join(stateFolder(), "svc-conformance-"));
   const child = startGateway(stateDir, hostToken, adminToken);
   const gateway = { url: await readyUrl(child), hostToken };
   const host = new FakeVmHost(hostToken);

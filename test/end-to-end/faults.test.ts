@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Health } from "@svc/contract/browser/health.ts";
 import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
@@ -11,6 +10,7 @@ import { WebSocket } from "ws";
 import { PATIENT, testGateway } from "../support/process/gateway.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { killIfThere } from "../support/process/process-tree.ts";
+import { stateFolder } from "../support/process/state-folder.ts";
 import { startSite } from "../support/fakes/site.ts";
 
 const PATIENCE = { timeout: 90_000, interval: 200 };
@@ -18,7 +18,7 @@ const PATIENCE = { timeout: 90_000, interval: 200 };
 vi.setConfig({ testTimeout: 400_000 });
 
 const site = await startSite();
-const stateDir = await mkdtemp(join(tmpdir(), "svc-"));
+const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
 let gateway = await testGateway(PATIENT, { port: 0, stateDir });
 const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
 const key = await gateway.newKey();

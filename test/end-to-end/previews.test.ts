@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingMessage, request as httpRequest } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
@@ -9,13 +8,14 @@ import { Preview } from "@svc/contract/vm/preview.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { PREVIEW_DOMAIN, VmGateway } from "../support/process/vm-gateway.ts";
+import { stateFolder } from "../support/process/state-folder.ts";
 
 let it: VmGateway;
 let stateDir = "";
 let preview: Preview;
 
 beforeAll(async () => {
-  stateDir = await mkdtemp(join(tmpdir(), "svc-"));
+  stateDir = await mkdtemp(join(stateFolder(), "svc-"));
   it = await VmGateway.start(stateDir);
   preview = await mint(3000);
 });

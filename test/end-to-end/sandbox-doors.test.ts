@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SignedFileUrl } from "@svc/contract/vm/files.ts";
@@ -176,15 +177,17 @@ describe.skipIf(await missingMachine())("a real sandbox", { timeout: LONG }, () 
     const minted = await call(`/sandboxes/${sandboxId}/files/upload-url${query}`);
     const { url } = SignedFileUrl.parse(await minted.json());
     const began = Promise.withResolvers<void>();
+    const killed = Promise.withResolvers<void>();
     const part = new Uint8Array(256 * 1024);
     let parts = 0;
-    // It stops in the middle: however long the kill takes, it comes before the end and before a limit.
+    // It stops in the middle until the kill is done, and goes on so slowly that it comes to no limit.
     const endless = new ReadableStream({
       async pull(controller) {
         parts += 1;
         if (parts > 16) {
           began.resolve();
-          await new Promise(() => {});
+          await killed.promise;
+          await pause(250);
         }
         controller.enqueue(part);
       },
@@ -192,6 +195,7 @@ describe.skipIf(await missingMachine())("a real sandbox", { timeout: LONG }, () 
     const upload = fetch(url, { method: "PUT", body: endless, duplex: "half" });
     await began.promise;
     for (const pid of await host.machines()) killIfThere(pid);
+    killed.resolve();
     const answer = await upload.catch(() => null);
     expect([502, undefined]).toContain(answer?.status);
     await vi.waitFor(async () => {

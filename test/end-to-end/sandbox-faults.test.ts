@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ErrorBody } from "@svc/contract/errors.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
@@ -8,6 +7,7 @@ import { SandboxCreated, SandboxList, SandboxRecord } from "@svc/contract/vm/san
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { FakeVmMode } from "../support/fakes/vm-host.ts";
 import { VmGateway } from "../support/process/vm-gateway.ts";
+import { stateFolder } from "../support/process/state-folder.ts";
 
 const PATIENCE = { timeout: 100_000, interval: 200 };
 const LONG = 900_000;
@@ -16,7 +16,7 @@ let it: VmGateway;
 let stateDir = "";
 
 beforeAll(async () => {
-  stateDir = await mkdtemp(join(tmpdir(), "svc-"));
+  stateDir = await mkdtemp(join(stateFolder(), "svc-"));
   it = await VmGateway.start(stateDir);
 });
 afterAll(async () => {

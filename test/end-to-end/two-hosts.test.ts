@@ -72,6 +72,10 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
   const TICKS = "n=0; while :; do n=$((n+1)); echo $n > /run/ticks; sleep 0.1; done";
 
   test("what rests on one that is killed and stays away goes on at the other one, whole", async () => {
+    // It falls asleep while the other one is worked with, but not before it was told what to remember.
+    const lifecycle = { parkAfterMs: 10_000, hibernateAfterParkedMs: 5000, autoResume: true };
+    const asleep = await create({ memMb: 512, lifecycle });
+    await sh(asleep, "echo asleep > /dev/shm/note");
     const made = await call("/volumes", "POST", { name: "work", sizeMb: 64 });
     const { volumeId } = Volume.parse(await made.json());
     const volumes = [{ volumeId, path: "/data" }];
@@ -88,10 +92,6 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
     await sh(paused, "echo later > /dev/shm/note; echo later > /root/note");
     const later = await sh(paused, LEFT);
 
-    // Not before it was told what to remember.
-    const lifecycle = { parkAfterMs: 10_000, hibernateAfterParkedMs: 5000, autoResume: true };
-    const asleep = await create({ memMb: 512, lifecycle });
-    await sh(asleep, "echo asleep > /dev/shm/note");
     expect(await (await call(`/sandboxes/${paused}/pause`, "POST")).json()).toMatchObject({
       state: "paused",
     });

@@ -25,12 +25,44 @@ test.each([
   expect(found.map(({ file }) => file)).toEqual(["scripts/bad.ts"]);
 });
 
-test("a cycle between two files is an error in both", async () => {
+const VALUE = (other: string) => `import { ${other} } from "./${other}.ts";`;
+const TYPE = (other: string) => `import type { ${other} } from "./${other}.ts";`;
+const NAMED = (other: string) => `import { type ${other} } from "./${other}.ts";`;
+const EXPORT = (other: string) => `export type { ${other} } from "./${other}.ts";`;
+const ALL = (other: string) => `export * from "./${other}.ts";`;
+
+/** The files that the linter finds in a circle, of three that import each other in a ring. */
+async function inCircle(folder: string, imports: ((other: string) => string)[]): Promise<string[]> {
+  const names = ["a", "b", "c"].slice(0, imports.length);
   using tree = new ProbeTree();
-  tree.write("sdk/a.ts", 'import { b } from "./b.ts";\nexport const a = () => b;');
-  tree.write("sdk/b.ts", 'import { a } from "./a.ts";\nexport const b = () => a;');
+  for (const [at, statement] of imports.entries()) {
+    const other = names[(at + 1) % names.length] ?? "";
+    tree.write(`${folder}/${names[at]}.ts`, `${statement(other)}\nexport class ${names[at]} {}`);
+  }
   const found = (await tree.lint()).filter(({ rule }) => rule === "import(no-cycle)");
-  expect(found.map(({ file }) => file).toSorted()).toEqual(["sdk/a.ts", "sdk/b.ts"]);
+  return [...new Set(found.map(({ file }) => file))].toSorted();
+}
+
+test.each([
+  ["values", [VALUE, VALUE]],
+  ["types", [TYPE, TYPE]],
+  ["names that are types", [NAMED, NAMED]],
+  ["re-exported types", [EXPORT, TYPE]],
+  ["re-exports of all", [ALL, TYPE]],
+  ["a value one way and a type the other", [VALUE, TYPE]],
+  ["types over three files", [TYPE, NAMED, EXPORT]],
+])("a circle of imports by %s is an error in each of its files", async (_name, imports) => {
+  const files = ["a", "b", "c"].slice(0, imports.length);
+  for (const folder of ["sdk", "vm-host/states", "test/gateway", "scripts"]) {
+    expect(await inCircle(folder, imports)).toEqual(files.map((name) => `${folder}/${name}.ts`));
+  }
+});
+
+test("a type that is imported inside a type is refused: the circle that it may close is not seen", async () => {
+  using tree = new ProbeTree();
+  tree.write("sdk/a.ts", 'export type A = import("./b.ts").B;');
+  const found = await tree.lint();
+  expect(found.map(({ rule }) => rule)).toEqual(["typescript(consistent-type-imports)"]);
 });
 
 test("a floating promise is an error, also one that only the types show", async () => {

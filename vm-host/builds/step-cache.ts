@@ -22,7 +22,7 @@ export class StepCache {
 
   /** The result of this key, which is used again now. */
   async find(key: string): Promise<StoredRecord | null> {
-    const stored = this.#store.get("layer", key);
+    const stored = this.#store.get("step", key);
     if (!stored) return null;
     const now = new Date();
     await utimes(join(stored.folder, RECORD_FILE), now, now).catch(() => null);
@@ -31,17 +31,17 @@ export class StepCache {
 
   /** Keeps what a machine is now, which goes on; drops results that were not used for the longest time. */
   async keep(vm: Vm, key: string): Promise<void> {
-    await this.#keeper.take(vm, { kind: "layer", id: key, isLive: true });
+    await this.#keeper.take(vm, { kind: "step", id: key, isLive: true });
     await this.#keepBudget();
   }
 
   async drop(key: string): Promise<void> {
-    await this.#store.remove("layer", key);
+    await this.#store.remove("step", key);
   }
 
   async #keepBudget(): Promise<void> {
     const used = await Promise.all(
-      this.#store.all("layer").map(async ({ id }) => ({ id, usedAt: await this.#usedAt(id) })),
+      this.#store.all("step").map(async ({ id }) => ({ id, usedAt: await this.#usedAt(id) })),
     );
     for (const { id } of used.toSorted((left, right) => left.usedAt - right.usedAt)) {
       if ((await this.#size()) <= this.#budgetBytes) return;
@@ -50,7 +50,7 @@ export class StepCache {
   }
 
   async #usedAt(id: string): Promise<number> {
-    const folder = this.#store.get("layer", id)?.folder ?? "";
+    const folder = this.#store.get("step", id)?.folder ?? "";
     return stat(join(folder, RECORD_FILE)).then(
       ({ mtimeMs }) => mtimeMs,
       () => 0,
@@ -59,8 +59,8 @@ export class StepCache {
 
   /** What all results take; a disk layer that several have counts once. */
   async #size(): Promise<number> {
-    const records = this.#store.all("layer");
-    const folders = records.flatMap(({ id }) => this.#store.get("layer", id)?.folder ?? []);
+    const records = this.#store.all("step");
+    const folders = records.flatMap(({ id }) => this.#store.get("step", id)?.folder ?? []);
     const disks = new Set(records.flatMap((record) => this.#store.pathsOf(record)));
     const sizes = [
       ...folders.map((folder) => sizeOf(folder, []).catch(() => 0)),

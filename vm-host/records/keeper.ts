@@ -36,7 +36,7 @@ export interface KeeperOptions {
 
 /** A record that is to be made. */
 export interface NewRecord {
-  kind: "paused" | "checkpoint" | "snapshot" | "layer" | "shared";
+  kind: "paused" | "checkpoint" | "snapshot" | "step" | "home";
   id: string;
   /** The machine goes on after. */
   isLive: boolean;

@@ -28,6 +28,11 @@ const Self = z.object({
   user: z.string().exactOptional(),
 });
 
+const RecordKind = z.enum(["paused", "checkpoint", "snapshot", "copy", "step", "home"]);
+/** The disk has older words for two kinds. */
+const KINDS_READ: Record<string, string> = { layer: "step", shared: "home" };
+const KINDS_WRITTEN: Record<string, string> = { step: "layer", home: "shared" };
+
 /** A share in the record of its home. */
 export const SavedShare = z.object({
   /** The sandbox's id. */
@@ -53,7 +58,7 @@ export type SavedHome = z.infer<typeof SavedHome>;
  * A stopped machine, as it lies in `record.json`. Beside it: `state` (the devices) and `pages` (what differs from the
  * golden machine, with its index), or `stream` (all of it). The layers of its disk lie in a folder for all records. What the
  * machine was is written once and never again; what the record is used for (kind, layers, durable, forks) may change.
- * The words are those of the disk: `platform.template` is a golden machine, kind `layer` a step of a build, `shared` a home.
+ * The disk calls a golden machine `platform.template`.
  */
 export const MachineRecord = z.object({
   version: z.literal(RECORD_VERSION),
@@ -64,10 +69,13 @@ export const MachineRecord = z.object({
   /** Of a paused machine or a checkpoint the sandbox's id; a snapshot's own id; a copy's `recordId`. */
   id: z.string().min(1),
   /**
-   * A copy is another host's record, fetched to go on from. A layer (a step) is what a step of a template's build has made;
-   * it never leaves this host.
+   * A copy is another host's record, fetched to go on from. A step is the result of a step of a template's build; it never
+   * leaves this host.
    */
-  kind: z.enum(["paused", "checkpoint", "snapshot", "copy", "layer", "shared"]),
+  kind: z.preprocess(
+    (word) => (typeof word === "string" ? (KINDS_READ[word] ?? word) : word),
+    RecordKind,
+  ),
   /** All of it is in the object store. */
   durable: z.boolean().default(false),
   /** The machine had a checkpoint: a machine that goes on from here has one, too. */
@@ -100,6 +108,12 @@ export const MachineRecord = z.object({
   lastActivityAt: z.number(),
 });
 export type MachineRecord = z.infer<typeof MachineRecord>;
+
+/** A record as it is written to the disk. */
+export const writtenRecord = (record: MachineRecord): object => ({
+  ...record,
+  kind: KINDS_WRITTEN[record.kind] ?? record.kind,
+});
 
 /** A snapshot's own id; of other records a new one with every saving. */
 export const recordIdOf = ({ kind, id }: Pick<MachineRecord, "kind" | "id">): string =>

@@ -5,7 +5,7 @@ import { hashText, nameOf, replaceFile, sync } from "../disk/files.ts";
 import type { LayersInUse } from "../disk/layers-in-use.ts";
 import { OWNER_FILE, ownerOf, removeOrphans } from "../disk/owner.ts";
 import { type Leftover, Leftovers } from "./leftovers.ts";
-import { RECORD_FILE, MachineRecord } from "./record.ts";
+import { MachineRecord, RECORD_FILE, writtenRecord } from "./record.ts";
 
 const DRAFT = ".tmp";
 
@@ -84,7 +84,7 @@ export class RecordStore {
 
   /** The record of the home in which the share of a sandbox is saved. */
   homeRecordOf(id: string): MachineRecord | undefined {
-    return this.all("shared").find(({ home }) => home?.shares.some((share) => share.id === id));
+    return this.all("home").find(({ home }) => home?.shares.some((share) => share.id === id));
   }
 
   /** The oldest first. */
@@ -106,7 +106,9 @@ export class RecordStore {
   /** Makes a draft a record, all at once: on the disk first, then under its name. The record that it replaces goes then. */
   async commit(draft: string, record: MachineRecord): Promise<StoredRecord> {
     const { kind, id } = record;
-    await writeFile(join(draft, RECORD_FILE), JSON.stringify(record), { mode: 0o600 });
+    await writeFile(join(draft, RECORD_FILE), JSON.stringify(writtenRecord(record)), {
+      mode: 0o600,
+    });
     const files = (await readdir(draft)).map((name) => join(draft, name));
     await Promise.all(
       [...files, ...record.layers.map((name) => join(this.layers, name))].map(sync),
@@ -241,7 +243,7 @@ export class RecordStore {
   async #write(folder: string): Promise<void> {
     const stored = [...this.#stored.values()].find((one) => one.folder === folder);
     if (!stored) return;
-    await replaceFile(join(folder, RECORD_FILE), JSON.stringify(stored.record));
+    await replaceFile(join(folder, RECORD_FILE), JSON.stringify(writtenRecord(stored.record)));
   }
 
   async #drop({ folder, record }: StoredRecord): Promise<void> {

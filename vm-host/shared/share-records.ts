@@ -14,7 +14,7 @@ export class ShareRecords {
 
   /** Of all saved shares; those that run are among them. */
   reports(): VmReport[] {
-    return this.#store.all("shared").flatMap(({ recordId, home }) =>
+    return this.#store.all("home").flatMap(({ recordId, home }) =>
       (home?.shares ?? []).map(({ id, lastActivityAt }): VmReport => {
         return { id, state: "paused", lastActivityAt, recordId, durable: false };
       }),
@@ -42,7 +42,7 @@ export class ShareRecords {
     const found = this.#store.homeRecordOf(id);
     if (!found) return;
     await this.#homes.lanes.run(found.id, "remove", async () => {
-      const stored = this.#store.get("shared", found.id);
+      const stored = this.#store.get("home", found.id);
       const saved = stored?.record.home?.shares.find((share) => share.id === id);
       if (!stored || !saved) return;
       await this.forget(stored, id);
@@ -55,6 +55,6 @@ export class ShareRecords {
     const { home } = stored.record;
     const shares = home?.shares.filter((share) => share.id !== id) ?? [];
     if (home && shares.length > 0) await this.#store.change(stored, { home: { ...home, shares } });
-    else await this.#store.remove("shared", stored.record.id);
+    else await this.#store.remove("home", stored.record.id);
   }
 }

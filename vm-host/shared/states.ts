@@ -74,7 +74,7 @@ export class ShareStates {
     const found = this.#parts.store.homeRecordOf(id);
     if (!found) throw new StateError(404, "NotPaused", "There is no such machine here.");
     return this.#parts.homes.lanes.run(found.id, "resume", async () => {
-      const stored = this.#parts.store.get("shared", found.id);
+      const stored = this.#parts.store.get("home", found.id);
       const saved = stored?.record.home?.shares.find((share) => share.id === id);
       if (!stored || !saved)
         throw new StateError(404, "NotPaused", "There is no such machine here.");
@@ -119,7 +119,7 @@ export class ShareStates {
       const frozen = await Promise.all(moving.map((tenant) => home.freeze(tenant)));
       const checkpoints = frozen.flatMap((one) => (one ? [{ ...one, isCheckpoint }] : []));
       const record = home.recordWith(checkpoints);
-      const wish = { kind: "shared", id: home.id, isLive, home: record } as const;
+      const wish = { kind: "home", id: home.id, isLive, home: record } as const;
       const taken = await this.#parts.keeper.take(home.whole, wish);
       for (const tenant of tenants) this.#leave(tenant);
       if (!isLive) {

@@ -1,9 +1,14 @@
 import { env } from "cloudflare:workers";
 import { ProfileList, ProfileSaved } from "@svc/contract/browser/profile.ts";
 import { describe, expect, test } from "vitest";
-import { newProfile, saveProfile, STATE, statesOf } from "../../support/worker/profiles.ts";
+import {
+  lockForEditor,
+  newProfile,
+  saveProfile,
+  STATE,
+  statesOf,
+} from "../../support/worker/profiles.ts";
 import { reapDiscarded } from "../../../control-plane/discarded.ts";
-import { lockForEditor, unlockFromEditor } from "../../../control-plane/profiles.ts";
 import { app } from "../../../src/app.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 
@@ -76,18 +81,18 @@ test.each([
 );
 
 test("the editor's lease makes save and delete 409, until it is given back or lapses", async () => {
-  const { key, orgId } = await newOrg();
+  const { key } = await newOrg();
   const { id } = await newProfile(key);
   const remove = () => call(`/profiles/${id}`, { method: "DELETE", bearer: key });
-  await lockForEditor(env.DB, orgId, id, Date.now());
+  await lockForEditor(id, Date.now() + HOUR_MS);
   for (const refused of [await saveProfile(key, id), await remove()]) {
     expect(refused.status).toBe(409);
     expect(await refused.json()).toMatchObject({ code: "ProfileLocked" });
   }
-  await unlockFromEditor(env.DB, orgId, id);
+  await lockForEditor(id, null);
   expect((await saveProfile(key, id)).status).toBe(200);
-  // Its holder died more than a minute ago.
-  await lockForEditor(env.DB, orgId, id, Date.now() - 60_000);
+  // The lease has lapsed.
+  await lockForEditor(id, Date.now() - 1);
   expect((await remove()).status).toBe(204);
 });
 

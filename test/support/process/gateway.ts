@@ -1,8 +1,12 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
 import type { Miniflare } from "miniflare";
 import { startGateway } from "../../../scripts/gateway.ts";
 import { applyMigrations } from "../../../scripts/migrate.ts";
+import { stateFolder } from "./state-folder.ts";
 import { steadyPort } from "./steady-port.ts";
 
 /** For a gateway with a real pool: on a busy machine a browser takes its time. */
@@ -17,10 +21,18 @@ export interface TestGateway {
   newKey(plan?: PlanName, overrides?: PlanOverrides): Promise<string>;
 }
 
-/** `place`: a port and a state folder, for a gateway that is to come back: with a folder and no port, one where it can. */
+/** Where a gateway listens and keeps its state. */
+export interface GatewayPlace {
+  port: number;
+  /** For a gateway that is to come back: without a port, it gets one that stays free. */
+  stateDir?: string;
+  /** Its hosts store whole machines: too much for a state in memory. */
+  isOnDisk?: boolean;
+}
+
 export async function testGateway(
   bindings: Record<string, string> = {},
-  place: { port: number; stateDir?: string } = { port: 0 },
+  place: GatewayPlace = { port: 0 },
 ): Promise<TestGateway> {
   const secrets = {
     SVC_HOST_TOKEN: "host",
@@ -28,8 +40,10 @@ export async function testGateway(
     SVC_ADMIN_TOKEN: "admin",
   };
   const isToComeBack = place.port === 0 && place.stateDir !== undefined;
+  const parent = place.isOnDisk ? tmpdir() : stateFolder();
+  const stateDir = place.stateDir ?? (await mkdtemp(join(parent, "svc-gateway-")));
   const { url, miniflare } = await startGateway({
-    ...place,
+    stateDir,
     port: isToComeBack ? await steadyPort() : place.port,
     bindings: { ...secrets, ...bindings },
   });
@@ -44,7 +58,10 @@ export async function testGateway(
     url,
     miniflare,
     hostToken: secrets.SVC_HOST_TOKEN,
-    close: () => miniflare.dispose(),
+    close: async () => {
+      await miniflare.dispose();
+      if (stateDir !== place.stateDir) await rm(stateDir, { recursive: true, force: true });
+    },
     newKey: async (plan = "professional", overrides = {}) => {
       const org = Org.parse(await post("/admin/orgs", { name: "test", plan, overrides }));
       return KeyCreated.parse(await post(`/admin/orgs/${org.orgId}/keys`, {})).key;

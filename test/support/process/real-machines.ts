@@ -19,7 +19,7 @@ export class RealMachines {
     hostId?: string,
     env: Record<string, string> = {},
   ): Promise<RealMachines> {
-    const gateway = await testGateway(vars);
+    const gateway = await testGateway(vars, { port: 0, isOnDisk: true });
     try {
       const host = await VmHostProcess.start(gateway, hostId, env);
       return new RealMachines(gateway, host, await gateway.newKey());

@@ -24,3 +24,9 @@ export async function statesOf(id: string): Promise<string[]> {
   const { objects } = await env.OBJECTS.list();
   return objects.map(({ key }) => key).filter((key) => key.includes(id));
 }
+
+/** Locks a profile until a time, as an open editor does; null unlocks it. */
+export async function lockForEditor(id: string, until: number | null): Promise<void> {
+  const sql = "UPDATE profiles SET editor_until = ? WHERE id = ?";
+  await env.DB.prepare(sql).bind(until, id).run();
+}

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { step, timers } from "../../durable-objects/sandbox/transitions.ts";
-import type { Running, SandboxState } from "../../durable-objects/sandbox/state.ts";
-import { NO_HABITS } from "../support/worker/habits.ts";
-import { duties } from "../../durable-objects/sandbox/duties.ts";
-import { NO_BILL } from "../../durable-objects/sandbox/bill.ts";
+import { step, timers } from "../../../durable-objects/sandbox/transitions.ts";
+import type { Running, SandboxState } from "../../../durable-objects/sandbox/state.ts";
+import { NO_HABITS } from "../../support/worker/habits.ts";
+import { duties } from "../../../durable-objects/sandbox/duties.ts";
+import { NO_BILL } from "../../../durable-objects/sandbox/bill.ts";
 
 const DAY = 86_400_000;
 const starting: SandboxState = { status: "starting", giveUpAt: 1000, bill: NO_BILL };

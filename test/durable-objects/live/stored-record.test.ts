@@ -1,8 +1,8 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { call, clearFleet, newOrg, newPool } from "../support/worker/gateway.ts";
-import { newVmHost } from "../support/worker/vm-host.ts";
+import { call, clearFleet, newOrg, newPool } from "../../support/worker/gateway.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 
 interface Record {
   state: { status: string; giveUpAt: number };

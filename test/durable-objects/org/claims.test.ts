@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import type { SessionClaim, SessionHold } from "../../durable-objects/org/messages.ts";
-import { sandboxView } from "../support/worker/vm-host.ts";
+import type { SessionClaim, SessionHold } from "../../../durable-objects/org/messages.ts";
+import { sandboxView } from "../../support/worker/vm-host.ts";
 
 let orgs = 0;
 const newOrg = () => env.ORGS.getByName(`org-${(orgs += 1)}`);

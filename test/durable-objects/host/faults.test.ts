@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test, vi } from "vitest";
-import { fleet } from "../../durable-objects/fleet/registry.ts";
-import type { StoredHost } from "../../durable-objects/host/reconcile.ts";
-import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker/gateway.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
+import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
+import { newOrg, newPool, newSession, type Pool, slotOf } from "../../support/worker/gateway.ts";
 
 async function placed() {
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);

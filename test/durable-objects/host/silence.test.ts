@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { expect, test, vi } from "vitest";
-import { fleet } from "../../durable-objects/fleet/registry.ts";
-import { clearFleet, newOrg, newPool, newSession, slotOf } from "../support/worker/gateway.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
+import { clearFleet, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 
 const WAIT = { timeout: 100_000, interval: 250 };
 

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { fleet, registeredHosts } from "../../durable-objects/fleet/registry.ts";
-import { newOrg, newPool, newSession, type Pool, slotOf } from "../support/worker/gateway.ts";
+import { fleet, registeredHosts } from "../../../durable-objects/fleet/registry.ts";
+import { newOrg, newPool, newSession, type Pool, slotOf } from "../../support/worker/gateway.ts";
 
 async function placed(): Promise<{ pool: Pool; id: string; orgId: string }> {
   // Alone in the fleet, so that the session can only be here.

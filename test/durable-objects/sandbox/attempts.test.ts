@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import { findVmHost } from "../../durable-objects/sandbox/find-host.ts";
-import { call, newOrg } from "../support/worker/gateway.ts";
-import { anotherVmHost, newSandbox, newVmHost } from "../support/worker/vm-host.ts";
+import { findVmHost } from "../../../durable-objects/sandbox/find-host.ts";
+import { call, newOrg } from "../../support/worker/gateway.ts";
+import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 /** Two hosts: the likelier one answers a create as told, the other one well. */
 async function two(put: string, facts: object = {}) {

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
-import { step, timers } from "../../durable-objects/sandbox/transitions.ts";
-import type { SandboxEvent, SandboxState } from "../../durable-objects/sandbox/state.ts";
-import { parkedSince, wantsCheckpoint, wantsPause } from "../../durable-objects/sandbox/duties.ts";
-import { NO_BILL, type Span } from "../../durable-objects/sandbox/bill.ts";
-import { seededRandom } from "../support/worker/random.ts";
-import { SandboxModel } from "../support/worker/sandbox-model.ts";
+import { step, timers } from "../../../durable-objects/sandbox/transitions.ts";
+import type { SandboxEvent, SandboxState } from "../../../durable-objects/sandbox/state.ts";
+import {
+  parkedSince,
+  wantsCheckpoint,
+  wantsPause,
+} from "../../../durable-objects/sandbox/duties.ts";
+import { NO_BILL, type Span } from "../../../durable-objects/sandbox/bill.ts";
+import { seededRandom } from "../../support/worker/random.ts";
+import { SandboxModel } from "../../support/worker/sandbox-model.ts";
 
 type Random = () => number;
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { StoredSession } from "../../durable-objects/session/record.ts";
+import type { StoredSession } from "../../../durable-objects/session/record.ts";
 import {
   call,
   clearFleet,
@@ -11,8 +11,8 @@ import {
   newOrg,
   newPool,
   slotOf,
-} from "../support/worker/gateway.ts";
-import { placed, stored } from "../support/worker/session.ts";
+} from "../../support/worker/gateway.ts";
+import { placed, stored } from "../../support/worker/session.ts";
 
 afterEach(() => void vi.useRealTimers());
 

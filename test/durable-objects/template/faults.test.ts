@@ -2,12 +2,12 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
-import type { StoredTemplate } from "../../durable-objects/template/record.ts";
-import { TEMPLATE_TABLE } from "../../durable-objects/template/table.ts";
-import { templateObject } from "../../durable-objects/template.ts";
-import { app } from "../../src/app.ts";
-import { call, clearFleet, json, newOrg } from "../support/worker/gateway.ts";
+import { DutyRecord } from "../../../durable-objects/live/duty-record.ts";
+import type { StoredTemplate } from "../../../durable-objects/template/record.ts";
+import { TEMPLATE_TABLE } from "../../../durable-objects/template/table.ts";
+import { templateObject } from "../../../durable-objects/template.ts";
+import { app } from "../../../src/app.ts";
+import { call, clearFleet, json, newOrg } from "../../support/worker/gateway.ts";
 import {
   anotherBuildHost,
   bodyOf,
@@ -18,7 +18,7 @@ import {
   printed,
   read,
   until,
-} from "../support/worker/templates.ts";
+} from "../../support/worker/templates.ts";
 
 const isTaken = async (key: string, id: string) =>
   vi.waitFor(async () => {

@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
-import { takeVolumes } from "../../durable-objects/sandbox/volumes.ts";
-import { app } from "../../src/app.ts";
-import { call, json, newOrg } from "../support/worker/gateway.ts";
-import { newVmHost } from "../support/worker/vm-host.ts";
-import { createWith, holderOf, newVolume } from "../support/worker/volumes.ts";
+import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
+import { takeVolumes } from "../../../durable-objects/sandbox/volumes.ts";
+import { app } from "../../../src/app.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
+import { createWith, holderOf, newVolume } from "../../support/worker/volumes.ts";
 
 const MOUNTS = { capabilities: ["snapshots", "volumes.mount"] };
 const fail = () => Promise.reject(new Error("D1 is down"));

@@ -1,12 +1,12 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
-import { SANDBOX_TABLE } from "../../durable-objects/sandbox/table.ts";
-import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
-import { app } from "../../src/app.ts";
-import { call, json, newOrg } from "../support/worker/gateway.ts";
-import { newSandbox, newVmHost } from "../support/worker/vm-host.ts";
+import { DutyRecord } from "../../../durable-objects/live/duty-record.ts";
+import { SANDBOX_TABLE } from "../../../durable-objects/sandbox/table.ts";
+import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
+import { app } from "../../../src/app.ts";
+import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
 const broken = {

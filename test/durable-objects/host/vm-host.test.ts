@@ -2,11 +2,11 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
-import { fleet } from "../../durable-objects/fleet/registry.ts";
-import type { StoredHost } from "../../durable-objects/host/reconcile.ts";
-import type { StoredSandbox } from "../../durable-objects/sandbox/record.ts";
-import { call, newOrg, newPool } from "../support/worker/gateway.ts";
-import { newSandbox, newVmHost, vmOf } from "../support/worker/vm-host.ts";
+import { fleet } from "../../../durable-objects/fleet/registry.ts";
+import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
+import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
+import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
+import { newSandbox, newVmHost, vmOf } from "../../support/worker/vm-host.ts";
 
 async function placed() {
   const host = await newVmHost();

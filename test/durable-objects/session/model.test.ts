@@ -1,16 +1,16 @@
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
-import type { HostStart } from "../../durable-objects/host-calls/place.ts";
+import type { HostStart } from "../../../durable-objects/host-calls/place.ts";
 import {
   type SessionEvent,
   type SessionState,
   step,
   timers,
-} from "../../durable-objects/session/transitions.ts";
-import { newOrg, newPool, newSession, slotOf } from "../support/worker/gateway.ts";
-import { seededRandom } from "../support/worker/random.ts";
-import { SessionModel } from "../support/worker/session-model.ts";
+} from "../../../durable-objects/session/transitions.ts";
+import { newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
+import { seededRandom } from "../../support/worker/random.ts";
+import { SessionModel } from "../../support/worker/session-model.ts";
 
 type Random = () => number;
 

@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { DutyRecord } from "../../durable-objects/live/duty-record.ts";
-import { SESSION_TABLE } from "../../durable-objects/session/table.ts";
-import type { StoredSession } from "../../durable-objects/session/record.ts";
+import { DutyRecord } from "../../../durable-objects/live/duty-record.ts";
+import { SESSION_TABLE } from "../../../durable-objects/session/table.ts";
+import type { StoredSession } from "../../../durable-objects/session/record.ts";
 import {
   call,
   clearFleet,
@@ -13,8 +13,8 @@ import {
   newOrg,
   newPool,
   slotOf,
-} from "../support/worker/gateway.ts";
-import { placed, stored } from "../support/worker/session.ts";
+} from "../../support/worker/gateway.ts";
+import { placed, stored } from "../../support/worker/session.ts";
 
 const create = (key: string) => call("/sessions", { method: "POST", bearer: key });
 

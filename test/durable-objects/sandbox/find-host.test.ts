@@ -2,12 +2,12 @@ import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { SandboxList } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
-import { copyOf, forgetCopies, noteCopy } from "../../control-plane/record-copies.ts";
-import { findVmHost } from "../../durable-objects/sandbox/find-host.ts";
-import { runScheduled } from "../../src/scheduled.ts";
-import { FAKE_PLATFORM } from "../support/fakes/platform.ts";
-import { snapshotting } from "../support/worker/snapshots.ts";
-import { anotherVmHost, type VmHost } from "../support/worker/vm-host.ts";
+import { copyOf, forgetCopies, noteCopy } from "../../../control-plane/record-copies.ts";
+import { findVmHost } from "../../../durable-objects/sandbox/find-host.ts";
+import { runScheduled } from "../../../src/scheduled.ts";
+import { FAKE_PLATFORM } from "../../support/fakes/platform.ts";
+import { snapshotting } from "../../support/worker/snapshots.ts";
+import { anotherVmHost, type VmHost } from "../../support/worker/vm-host.ts";
 
 const capabilities = ["snapshots"];
 const withRoom = (memMb: number) => ({

@@ -8,8 +8,8 @@ import {
   type TemplateEvent,
   type TemplateState,
   timers,
-} from "../../durable-objects/template/transitions.ts";
-import { duties } from "../../durable-objects/template/duties.ts";
+} from "../../../durable-objects/template/transitions.ts";
+import { duties } from "../../../durable-objects/template/duties.ts";
 
 const START = 1_000_000;
 const { hostLostMs, hostWaitMs, buildMs, restarts } = TEMPLATE_LIMITS;

@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { step, timers } from "../../durable-objects/sandbox/transitions.ts";
-import { duties } from "../../durable-objects/sandbox/duties.ts";
-import type { Habits } from "../../durable-objects/sandbox/lifecycle.ts";
-import type { Running, SandboxEvent, SandboxState } from "../../durable-objects/sandbox/state.ts";
-import { NO_BILL } from "../../durable-objects/sandbox/bill.ts";
-import { NO_HABITS } from "../support/worker/habits.ts";
+import { step, timers } from "../../../durable-objects/sandbox/transitions.ts";
+import { duties } from "../../../durable-objects/sandbox/duties.ts";
+import type { Habits } from "../../../durable-objects/sandbox/lifecycle.ts";
+import type {
+  Running,
+  SandboxEvent,
+  SandboxState,
+} from "../../../durable-objects/sandbox/state.ts";
+import { NO_BILL } from "../../../durable-objects/sandbox/bill.ts";
+import { NO_HABITS } from "../../support/worker/habits.ts";
 
 const HOUR = 3_600_000;
 

@@ -6,8 +6,8 @@ import {
   type SessionState,
   step,
   timers,
-} from "../../durable-objects/session/transitions.ts";
-import { duties } from "../../durable-objects/session/duties.ts";
+} from "../../../durable-objects/session/transitions.ts";
+import { duties } from "../../../durable-objects/session/duties.ts";
 
 const GRACE = LIMITS.orphanGraceMs;
 const NEVER = { how: "never", since: 0 } as const;
