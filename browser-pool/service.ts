@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
-import { atMost } from "@svc/host-kit/at-most.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
 import type { PoolConfig } from "./config.ts";
 import type { Allowance } from "./egress/allowance.ts";
@@ -57,7 +57,7 @@ export class PoolService {
   /** Waits until the gateway has heard of a warm browser, or of what is wrong; a minute at most. */
   async settled(): Promise<void> {
     const { firstReport } = this.#parts;
-    this.#isLate = (await atMost(SETTLE_MS, firstReport.heard, "late")) === "late";
+    this.#isLate = (await inTime(firstReport.heard, SETTLE_MS)) === LATE;
   }
 
   /** The pool's lines of the banner. */

@@ -1,9 +1,8 @@
-import { ApiError, isRefusal, type Refusal } from "@svc/contract/errors.ts";
+import { isRefusal, refusalError, type Refusal } from "@svc/contract/errors.ts";
 
 /** What an object answered; its refusal is thrown as the error that it names. */
 export function accepted<T extends object>(answer: T): Exclude<T, Refusal>;
 export function accepted(answer: object): object {
-  if (!isRefusal(answer)) return answer;
-  const { code, message, context } = answer.refused;
-  throw new ApiError(code, message, context);
+  if (isRefusal(answer)) throw refusalError(answer.refused);
+  return answer;
 }

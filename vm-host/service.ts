@@ -3,7 +3,8 @@ import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
-import { inTime } from "./deadline.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
+import { closeServer } from "@svc/host-kit/server.ts";
 import type { FreeDisk } from "./disk/free-disk.ts";
 import { weaknessesOf } from "./heartbeat.ts";
 import type { ImageKeeper } from "./images/keeper.ts";
@@ -91,8 +92,7 @@ export class VmService {
     await vms.close();
     await machinery?.warm.close();
     await heartbeats.stop();
-    front.close();
-    front.closeAllConnections();
+    closeServer(front);
     await egress?.close();
     await run.close();
   }

@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { atMost } from "@svc/host-kit/at-most.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
@@ -15,7 +15,7 @@ import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "../launch/sandbox.ts";
 import { egressOf, filesOf, newKey, rootOf } from "../playwrights/folders.ts";
 import type { PlaywrightProcesses } from "../playwrights/processes.ts";
 import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
-import { type Browser, Slot, type SlotParts, inTime, removeSlot } from "./slot.ts";
+import { type Browser, Slot, type SlotParts, inBrowser, removeSlot } from "./slot.ts";
 
 /** Ends a launch that hangs. A sound launch on a small, busy computer takes up to a third of it. */
 const LAUNCH_MS = 60_000;
@@ -69,7 +69,7 @@ export async function launchSlot(
 /** How a browser ended before it was ready: the signal, and the first line of its output that is not about a missing bus. */
 async function endingOf(browser: SandboxedProcess): Promise<string> {
   // Its pipe closes a moment before its end is known; ended from here it would seem to have been killed.
-  await atMost(ENDING_MS, browser.exited, null);
+  await inTime(browser.exited, ENDING_MS);
   const lines = browser.lastWords.split("\n").filter((line) => !line.includes("/dbus/"));
   const { killedBy } = browser;
   if (killedBy === "SIGKILL") return "it was killed (SIGKILL) while it started";
@@ -127,7 +127,7 @@ async function connect(
   // Opens the cookie store now, so that a session with a profile need not wait for it.
   const ready = Promise.all([playwrights.warm(), mux.call("Storage.getCookies")]);
   try {
-    await inTime(LAUNCH_MS, ready, died);
+    await inBrowser(ready, LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }

@@ -1,14 +1,12 @@
 import { rm } from "node:fs/promises";
-import { atMost } from "@svc/host-kit/at-most.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type StoredState, isCookiesOnly } from "../stored-state.ts";
-
-const LATE = Symbol("late");
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -64,7 +62,7 @@ export class Slot {
     const isSet = isCookiesOnly(state)
       ? this.mux.call("Storage.setCookies", { cookies })
       : this.playwrights.seed(state);
-    await inTime(limitMs, isSet, this.died);
+    await inBrowser(isSet, limitMs, this.died);
   }
 
   /** Opens the way out of the browser, once it has a session. */
@@ -80,13 +78,13 @@ export class Slot {
 }
 
 /** Waits for work on a browser. Rejects when the work takes longer than `ms`, or when the browser dies before it is done. */
-export async function inTime(
-  ms: number,
+export async function inBrowser(
   work: Promise<unknown>,
+  ms: number,
   died: Promise<void>,
 ): Promise<void> {
   const failed = died.then(() => Promise.reject(new Error("the browser died")));
-  const first = await atMost(ms, Promise.race([work, failed]), LATE);
+  const first = await inTime(Promise.race([work, failed]), ms);
   if (first === LATE) throw new Error("the browser took too long");
 }
 

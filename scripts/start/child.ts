@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { createLog } from "@svc/host-kit/log.ts";
 import { Ready, Serving } from "./ready.ts";
 
@@ -18,8 +19,7 @@ export interface ChildSpec {
   graceMs: number;
 }
 
-const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 10_000;
+const WAITS = { firstMs: 250, mostMs: 10_000 };
 const STEADY_MS = 30_000;
 
 const log = createLog("supervisor");
@@ -58,16 +58,16 @@ export class Child {
   }
 
   async #live(): Promise<void> {
-    let waitMs = FIRST_WAIT_MS;
+    let quickEnds = 0;
     while (!this.#stop.signal.aborted) {
       const bornAt = performance.now();
       const how = await this.#once();
       if (this.#stop.signal.aborted) return;
       this.#first.reject(new Error(`it ended at once (${how})`));
-      if (performance.now() - bornAt > STEADY_MS) waitMs = FIRST_WAIT_MS;
+      quickEnds = performance.now() - bornAt > STEADY_MS ? 1 : quickEnds + 1;
+      const waitMs = backoffMs(quickEnds, WAITS);
       log.error({ child: this.name, how, againInMs: waitMs }, "child_ended");
       await delay(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
-      waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS);
     }
   }
 

@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp } from "./clients.ts";
-import { Rig, bearer } from "./rig.ts";
+import { bearer } from "../support/process/host-rig.ts";
+import { Rig } from "./rig.ts";
 
 const JUMPING = fileURLToPath(new URL("jumping-clock.ts", import.meta.url));
 const TEN_MINUTES = 600_000;

@@ -1,7 +1,8 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
-import { Rig, bearer } from "./rig.ts";
+import { bearer } from "../support/process/host-rig.ts";
+import { Rig } from "./rig.ts";
 
 const noBrowser = await missingBrowser();
 

@@ -2,7 +2,8 @@ import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { Heartbeats, retryMs } from "@svc/host-kit/heartbeats.ts";
 import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Gateway, HOST_TOKEN } from "../browser-pool/gateway.ts";
+import { Gateway } from "../browser-pool/gateway.ts";
+import { HOST_TOKEN } from "../support/fakes/heartbeat-gateway.ts";
 
 let gateway: Gateway;
 let heartbeats: Heartbeats<PoolHeartbeat>;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { atMost } from "../../host-kit/at-most.ts";
 import { backoffMs } from "../../host-kit/backoff.ts";
+import { LATE, inTime } from "../../host-kit/deadline.ts";
 
 describe("backoffMs", () => {
   test("doubles with each failure up to its most", () => {
@@ -12,24 +12,24 @@ describe("backoffMs", () => {
   });
 });
 
-describe("atMost", () => {
+describe("inTime", () => {
   const never = new Promise<string>(() => {});
 
   test("gives the result of work that is in time", async () => {
-    expect(await atMost(60_000, Promise.resolve("done"), "late")).toBe("done");
+    expect(await inTime(Promise.resolve("done"), 60_000)).toBe("done");
   });
 
-  test("gives `late` when the work is not in time", async () => {
-    expect(await atMost(1, never, "late")).toBe("late");
+  test("gives LATE when the work is not in time", async () => {
+    expect(await inTime(never, 1)).toBe(LATE);
   });
 
   test("rejects as the work does", async () => {
-    await expect(atMost(60_000, Promise.reject(new Error("no")), "late")).rejects.toThrow("no");
+    await expect(inTime(Promise.reject(new Error("no")), 60_000)).rejects.toThrow("no");
   });
 
   test("a rejection after the time is not heard", async () => {
     const work = Promise.withResolvers<never>();
-    expect(await atMost(1, work.promise, "late")).toBe("late");
+    expect(await inTime(work.promise, 1)).toBe(LATE);
     work.reject(new Error("nobody hears this"));
     // An unheard rejection would fail this file.
     await pause(0);

@@ -1,6 +1,6 @@
 import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
-import { inTime } from "../deadline.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import type { RecordStore } from "../records/store.ts";
 import { Build, type BuildTools } from "./build.ts";
 

@@ -6,7 +6,7 @@ import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
-import { LATE, inTime } from "../deadline.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { MountedVolume } from "../disk/mounted-volume.ts";
 import type { Machine } from "../driver.ts";
 import type { LifeStart } from "../life.ts";

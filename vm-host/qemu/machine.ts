@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import type { MountedVolume } from "../disk/mounted-volume.ts";
@@ -242,7 +243,7 @@ export class QemuMachine implements Machine {
   async quit(): Promise<void> {
     this.keepDisk(true);
     await this.#qmp.execute("quit").catch(() => null);
-    await Promise.race([this.#parts.process.exited, pause(QUIT_MS)]);
+    await inTime(this.#parts.process.exited, QUIT_MS);
     await this.#parts.process.kill();
     await this.exited;
   }

@@ -2,6 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type ObjectStore, ObjectStoreError } from "@svc/host-kit/object-store.ts";
+import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { FILES, type GoldenMachine, type SavedMachine } from "../driver.ts";
 import type { Lanes } from "../lanes.ts";
@@ -31,8 +32,7 @@ import { nameOfGolden } from "./platform.ts";
 import type { MachineRecord } from "./record.ts";
 import type { RecordStore, StoredRecord } from "./store.ts";
 
-const FIRST_RETRY_MS = 500;
-const LAST_RETRY_MS = 60_000;
+const RETRIES = { firstMs: 500, mostMs: 60_000 };
 const PASSING = ["ENOSPC", "EDQUOT", "EMFILE", "ENFILE"];
 
 export interface ShipperOptions {
@@ -96,7 +96,7 @@ export class Shipper {
         if (this.#failures === 0) this.#options.log.warn({ reason }, "object_store_away");
         this.#failures += 1;
         this.#isDirty = true;
-        await this.#wait(Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** (this.#failures - 1)));
+        await this.#wait(backoffMs(this.#failures, RETRIES));
       }
     }
   }

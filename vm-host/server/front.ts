@@ -1,8 +1,9 @@
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { Socket } from "node:net";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
-import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
+import { createHostServer } from "@svc/host-kit/server.ts";
 import { answerBuild } from "./builds.ts";
 import type { HostParts, VmCall } from "./call.ts";
 import { openControl } from "./control.ts";
@@ -19,8 +20,6 @@ import {
   takeSnapshot,
 } from "./states.ts";
 import { drain, endVm, execute, placeVm, readMetrics } from "./vms.ts";
-
-const KEEP_ALIVE_MS = 65_000;
 
 type Route = (call: VmCall) => Promise<void>;
 
@@ -42,45 +41,13 @@ export interface Front extends HostParts {
   log: Log;
 }
 
-/** The HTTP and WebSocket front of the host: what the gateway calls (host protocol). */
+/** The HTTP and WebSocket front of the host: the calls of its gateway (docs/HOST-PROTOCOL.md). */
 export function createFront(front: Front): Server {
-  const server = createServer((request, response) => {
-    answer(front, request, response).catch((error: unknown) => {
-      front.log.error({ reason: messageOf(error) }, "request_failed");
-      if (response.headersSent) response.destroy();
-      else replyText(response, 500, "Internal error\n");
-    });
+  return createHostServer({
+    answer: (request, response) => answer(front, request, response),
+    upgrade: (request, socket, head) => upgrade(front, request, socket, head),
+    log: front.log,
   });
-  server.on("upgrade", (request, socket, head) => {
-    if (!(socket instanceof Socket)) return;
-    // Without a listener an error of a socket that waits here would end the process.
-    socket.on("error", () => socket.destroy());
-    upgrade(front, request, socket, head).catch((error: unknown) => {
-      front.log.warn({ reason: messageOf(error) }, "upgrade_failed");
-      socket.destroy();
-    });
-  });
-  // A command or a transfer may take longer than Node lets a request take.
-  server.requestTimeout = 0;
-  // Longer than the gateway keeps a connection: else it may send on a connection that closes here at that moment.
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  return server;
-}
-
-/** Opens the front and returns the URL by which it is reached. */
-export async function listen(
-  front: Server,
-  { host, port }: { host: string; port: number },
-  publicUrl: string | null,
-): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    front.once("error", reject);
-    front.listen(port, host, resolve);
-  });
-  const address = front.address();
-  if (address === null || typeof address === "string") throw new Error("no address");
-  const name = host.includes(":") ? `[${host}]` : host;
-  return publicUrl ?? `http://${name}:${address.port}`;
 }
 
 async function answer(

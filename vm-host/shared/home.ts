@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
-import { inTime } from "../deadline.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import type { Machine, MachineSpec } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import type { Self } from "../guest/identity.ts";

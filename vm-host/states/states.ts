@@ -8,7 +8,7 @@ import type {
   VmResumed,
 } from "@svc/contract/host-protocol/vm-states.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { eachUntil } from "../deadline.ts";
+import { eachUntil } from "@svc/host-kit/deadline.ts";
 import { defaultsOf, newSelf } from "../guest/identity.ts";
 import type { Lanes } from "../lanes.ts";
 import type { MachineSource, Placer } from "../machines/placer.ts";

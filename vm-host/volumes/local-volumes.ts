@@ -1,4 +1,5 @@
 import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
+import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { Lanes } from "../lanes.ts";
@@ -8,8 +9,7 @@ import { type Reader, type TransferOptions, VolumeBusy, VolumeTransfer } from ".
 
 /** A sync that takes longer than this is begun anew. */
 const SYNC_MS = 15 * 60_000;
-const RETRY_MS = 5_000;
-const RETRY_MOST_MS = 60_000;
+const RETRIES = { firstMs: 5_000, mostMs: 60_000 };
 /** How long a copy that the store has too is kept for the next machine. */
 const CACHED_MS = 60 * 60_000;
 
@@ -135,7 +135,7 @@ export class LocalVolumes {
       if (this.#closing.signal.aborted || this.#retries.has(volumeId)) return;
       const reason = messageOf(error);
       this.#options.log.warn({ tries, reason }, "volume_not_stored_yet");
-      const waitMs = Math.min(RETRY_MOST_MS, RETRY_MS * 2 ** tries);
+      const waitMs = backoffMs(tries + 1, RETRIES);
       const timer = setTimeout(() => this.syncSoon(volumeId, tries + 1), waitMs).unref();
       this.#retries.set(volumeId, timer);
     });

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { VolumeMount } from "@svc/contract/host-protocol/volumes.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { LATE, inTime } from "../deadline.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { type MountedVolume, changedAt, serialOf, shallowFirst } from "../disk/mounted-volume.ts";
 import { type Machine, VOLUME_SLOTS } from "../driver.ts";
 import type { LocalVolumes } from "./local-volumes.ts";

@@ -1,4 +1,4 @@
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, refusalError } from "@svc/contract/errors.ts";
 import { volumesRefused } from "../../../durable-objects/sandbox/volumes.ts";
 import type { AppContext } from "../../context.ts";
 import type { WantedSandbox } from "../sandboxes/read-create.ts";
@@ -22,5 +22,5 @@ export async function checkVolumes(
     throw new ApiError("HostCapabilityMissing", "Hosts of desktops mount no volumes.", {
       missingCapabilities: MOUNT,
     });
-  if (refused) throw new ApiError(refused.code, refused.message, refused.context);
+  if (refused) throw refusalError(refused);
 }

@@ -6,7 +6,8 @@ import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RawData, WebSocket } from "ws";
 import { missingMachine } from "../rig/needs.ts";
-import { Rig, bearer, pathOf } from "../rig/rig.ts";
+import { bearer } from "../../support/process/host-rig.ts";
+import { Rig, pathOf } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
 const PATIENCE_MS = 200_000;

@@ -1,17 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type PlaceVm, VmPlaced } from "@svc/contract/host-protocol/vms.ts";
-import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
-import * as z from "zod";
 import { cacheDirOf } from "../../../vm-host/config.ts";
+import { HostRig, type StartedHost, startHost } from "../../support/process/host-rig.ts";
 import { COMPILED, bundledAgent } from "../../support/process/vm-host.ts";
-import { Gateway, HOST_TOKEN } from "./gateway.ts";
+import { Gateway } from "./gateway.ts";
 import type { Objects } from "./objects.ts";
 
 const MAIN = fileURLToPath(new URL("../../../vm-host/main.ts", import.meta.url));
@@ -19,15 +16,6 @@ const MINUTE = 60_000;
 /** So often a machine of a size is asked for until it is a clone. */
 const TEMPLATE_TRIES = 20;
 const LOOK_MS = 250;
-/** A host has time to stop, on a computer however busy; one that takes longer ends with 1. */
-export const STOP_MS = 90_000;
-
-const Ready = z.object({
-  type: z.literal("ready"),
-  url: z.url(),
-  table: z.array(z.object({ what: z.string(), on: z.boolean(), note: z.string() })),
-});
-type Ready = z.infer<typeof Ready>;
 
 export interface RigOptions {
   env?: Record<string, string>;
@@ -38,83 +26,48 @@ export interface RigOptions {
 }
 
 /** A real VM host process, joined to a tiny gateway. */
-export class Rig {
-  readonly gateway: Gateway;
-  readonly child: ChildProcess;
-  readonly stateDir: string;
-  readonly ready: Ready;
-  stderr = "";
+export class Rig extends HostRig<Gateway> {
   readonly #cacheDir: string;
 
-  private constructor(
-    gateway: Gateway,
-    child: ChildProcess,
-    { stateDir, cacheDir }: { stateDir: string; cacheDir: string },
-    ready: Ready,
-  ) {
-    this.gateway = gateway;
-    this.child = child;
-    this.stateDir = stateDir;
+  private constructor(gateway: Gateway, stateDir: string, cacheDir: string, started: StartedHost) {
+    super(gateway, stateDir, started);
     this.#cacheDir = cacheDir;
-    this.ready = ready;
-    child.stderr?.on("data", (text) => (this.stderr += String(text)));
   }
 
-  static async start({ env = {}, stateDir, objects }: RigOptions = {}): Promise<Rig> {
+  static async start({ env = {}, objects, ...own }: RigOptions = {}): Promise<Rig> {
     await bundledAgent();
     const gateway = new Gateway(objects);
-    const url = await gateway.start();
-    const folder = stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
+    const gatewayUrl = await gateway.start();
+    const stateDir = own.stateDir ?? (await mkdtemp(join(tmpdir(), "vmrig-")));
     const cacheDir = env["SVC_CACHE_DIR"] ?? cacheDirOf(process.env);
-    const child = spawn(process.execPath, [MAIN], {
-      stdio: ["ignore", "inherit", "pipe", "ipc"],
+    const started = await startHost({
+      args: [MAIN],
+      stateDir,
+      gatewayUrl,
       env: {
-        ...process.env,
         NODE_COMPILE_CACHE: COMPILED,
-        SVC_GATEWAY_URL: url,
-        SVC_HOST_TOKEN: HOST_TOKEN,
-        SVC_STATE_DIR: folder,
         SVC_CACHE_DIR: cacheDir,
         SVC_WARM_VM: "0",
-        SVC_STOP_MS: String(STOP_MS),
         // None is stored by the clock, in the middle of what a test looks at, unless it is asked for.
         SVC_VOLUME_SYNC_MS: String(60 * MINUTE),
         SVC_BUILD_IMAGES: "0",
         ...env,
       },
     });
-    let early = "";
-    const listen = (text: unknown): void => void (early += String(text));
-    child.stderr?.on("data", listen);
-    const ended = once(child, "exit").then(() => Promise.reject(new Error(`no start: ${early}`)));
-    const [ready] = await Promise.race([once(child, "message"), ended]);
-    ended.catch(() => {});
-    const rig = new Rig(gateway, child, { stateDir: folder, cacheDir }, Ready.parse(ready));
-    rig.stderr = early;
-    child.stderr?.off("data", listen);
-    return rig;
+    return new Rig(gateway, stateDir, cacheDir, started);
   }
 
   /** Ends the host as the supervisor does, and forgets its folder. Its machines go first: none is paused for nobody. */
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     await this.#deleteAll();
-    await this.end("SIGTERM");
-    await this.gateway.stop();
-    await rm(this.stateDir, { recursive: true, force: true });
+    await super.stop();
   }
 
   /** Ends all machines that the host has told of, unless the host has ended. */
   async #deleteAll(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.isOver) return;
     const ids = this.gateway.last?.vms.map(({ id }) => id) ?? [];
     await Promise.all(ids.map((id) => this.delete(id).catch(() => null)));
-  }
-
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode;
-    this.child.kill(signal);
-    const [code] = await once(this.child, "exit");
-    return code;
   }
 
   /** Waits until machines can be made. */
@@ -150,21 +103,6 @@ export class Rig {
     return names.filter((name) => !name.includes("."));
   }
 
-  async call(
-    method: string,
-    path: string,
-    id: string,
-    body?: object,
-    init?: RequestInit,
-  ): Promise<Response> {
-    return fetch(new URL(path, this.ready.url), {
-      method,
-      headers: { authorization: `Bearer ${await bearer(id)}` },
-      ...(body && { body: JSON.stringify(body) }),
-      ...init,
-    });
-  }
-
   put(id: string, ask: Partial<PlaceVm> = {}): Promise<Response> {
     return this.call("PUT", pathOf(id), id, { ...PLAIN, ...ask });
   }
@@ -193,10 +131,8 @@ export class Rig {
   }
 
   /** The URL and headers of a socket, as the gateway would call them. */
-  async socket(id: string, rest = "control") {
-    const url = new URL(`${pathOf(id)}/${rest}`, this.ready.url);
-    url.protocol = "ws:";
-    return { url: url.href, headers: { authorization: `Bearer ${await bearer(id)}` } };
+  socket(id: string, rest = "control") {
+    return this.socketAt(`${pathOf(id)}/${rest}`, id);
   }
 }
 
@@ -211,7 +147,3 @@ export const PLAIN: PlaceVm = {
 };
 
 export const pathOf = (id: string): string => `/vms/${encodeURIComponent(id)}`;
-
-export function bearer(id: string, expiresAt = Date.now() + MINUTE): Promise<string> {
-  return mintHostBearer(HOST_TOKEN, { org: "org_test", id, expiresAt });
-}

@@ -3,7 +3,7 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { missingMachine } from "../rig/needs.ts";
-import { HOST_TOKEN } from "../rig/gateway.ts";
+import { HOST_TOKEN } from "../../support/fakes/heartbeat-gateway.ts";
 import { runs } from "../rig/acts.ts";
 import { PLAIN, Rig, pathOf } from "../rig/rig.ts";
 

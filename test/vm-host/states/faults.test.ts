@@ -18,7 +18,8 @@ import { cacheDirOf } from "../../../vm-host/config.ts";
 import { MachineRecord } from "../../../vm-host/records/record.ts";
 import { fork, pause, post, recordsOf, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
-import { Rig, STOP_MS } from "../rig/rig.ts";
+import { STOP_MS } from "../../support/process/host-rig.ts";
+import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 500_000;
 const isRoot = process.getuid?.() === 0;
