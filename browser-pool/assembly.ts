@@ -26,7 +26,7 @@ const STEALTH_HINT = "This version serves no stealth browsers: create the sessio
 
 type HintOf = (kind: BrowserKind) => string | null;
 
-/** What heartbeats listen to; the objects that emit it are there before them. */
+/** Events that heartbeats listen to. The objects that emit them are made before the heartbeats. */
 type Events = EventEmitter<{
   /** The gateway should hear of a change. */
   changed: [];
@@ -34,7 +34,7 @@ type Events = EventEmitter<{
   lost: [];
 }>;
 
-/** What a pool stands on. */
+/** The parts of a pool that are opened first. */
 interface Base {
   config: PoolConfig;
   log: Log;

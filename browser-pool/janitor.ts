@@ -13,7 +13,7 @@ import {
 /** How the folder of a run begins, in the folder for temporary files; its cgroups have its whole name. */
 export const RUN_PREFIX = "svc-pool-";
 
-/** What one run of the pool leaves on the computer until the run is closed. */
+/** Folders and cgroups of one run of the pool, until the run is closed. */
 export interface Run {
   name: string;
   /** Not in the state folder: the path of a unix socket may have 107 bytes only. */

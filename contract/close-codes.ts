@@ -12,7 +12,7 @@ export const CLOSE_CODES = {
   messageTooLarge: 4413,
 } as const;
 
-/** What each code tells a client. */
+/** The meaning of each close code for a client. */
 export const CLOSE_MEANINGS = {
   normal: "The client or the session ended the connection.",
   observerWrote: "An observer sent something on a read-only stream.",

@@ -11,7 +11,7 @@ export interface LogLine {
   level: LogLevel;
   /** The folder of the code that says it. */
   room: string;
-  /** What happened, in snake_case. */
+  /** The name of the event, in snake_case. */
   event: string;
   requestId?: string;
   /** The text of an error. */
@@ -19,7 +19,7 @@ export interface LogLine {
   [field: string]: unknown;
 }
 
-/** What an event may tell beside its name. An error as `reason` becomes its text. */
+/** Fields of an event beside its name. An error as `reason` becomes its text. */
 export type LogFields = Partial<Record<string, unknown>> & { reason?: unknown };
 
 /** Makes the line of an event. */

@@ -19,7 +19,7 @@ export interface PlaywrightProcessesOptions {
   /** The run's folder that pool and Playwrights share. */
   root: string;
   log: Log;
-  /** What the host can do at the moment. */
+  /** The abilities of the host at this moment. */
   hostFitness: { readonly fitness: Fitness | null; readonly cgroups: Cgroups | null };
 }
 

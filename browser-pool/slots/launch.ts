@@ -25,7 +25,7 @@ const ENDING_MS = 10_000;
 /** Launches the slot with this index. */
 export type LaunchSlot = (index: number, signal: AbortSignal) => Promise<Slot>;
 
-/** What every slot of a pool is made from. */
+/** The parts that every slot of a pool is launched with. */
 export interface SlotPlan {
   fitness: Fitness;
   /** The run's folder: slots get folders in it. */

@@ -27,7 +27,7 @@ export interface Browser {
   died: Promise<void>;
 }
 
-/** One warm or used browser: it serves at most one session, and is never used again. */
+/** A browser, warm or in use. A slot serves at most one session and is never used again. */
 export class Slot {
   /** Counts the launches of this run; names the slot in log lines. */
   readonly number: number;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 
-/** What happens to a machine that was idle for its whole window. */
+/** The end of the idle window: the machine is paused or killed. */
 export const OnTimeout = z.enum(["pause", "kill"]);
 export type OnTimeout = z.infer<typeof OnTimeout>;
 

@@ -50,7 +50,7 @@ export const TEXTS = {
 /** The session's environment: at most 1024 characters a key and a value (document 2). */
 export const Envs = openMap(label.regex(/^[^=\0]+$/), label.regex(/^[^\0]*$/), TEXTS);
 
-/** What a size is of: the whole machine, or a share of a machine (document 2, create response). */
+/** Whether processors and memory are those of a whole machine or of a share of one (document 2, create response). */
 export const Enforcement = z.object({
   cpu: z.enum(["vm", "weight"]),
   memMb: z.enum(["vm", "cgroup"]),

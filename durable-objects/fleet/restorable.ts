@@ -10,15 +10,15 @@ export interface SavedMachine {
   platform: SnapshotPlatform | null;
 }
 
-/** What a machine, or the build of a template, begins with. */
+/** The origin of a machine or a build: a snapshot, a template or an image. */
 export interface Origin {
   /** The snapshot; null for a template or an image. */
   saved: SavedMachine | null;
-  /** What the custom template can run on, as far as that is known; null for an image. */
+  /** The platform that the custom template needs, as far as it is known; null for an image. */
   platform: HostPlatform | null;
 }
 
-/** What a host needs to let saved machines of a kind go on. */
+/** The capabilities that a host needs to resume saved machines of a kind. */
 export const restoring = (kind: VmKind): string[] => [
   "snapshots",
   ...(kind === "desktop" ? ["desktop"] : []),

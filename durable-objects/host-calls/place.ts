@@ -6,7 +6,7 @@ export interface Place {
   seq: number;
 }
 
-/** One start of one host. */
+/** A start of a host: host id and boot id. */
 export type HostStart = Pick<Place, "hostId" | "bootId">;
 
 /** Whether something is placed at this start of this host. */
