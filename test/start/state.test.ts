@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { START_MS, Service } from "./service.ts";
 
@@ -29,6 +31,21 @@ describe.skipIf(process.platform !== "linux")("the state folder", { timeout: LON
       headers: { authorization: `Bearer ${key}` },
     });
     expect(sessions.status).toBe(200);
+  });
+
+  test("a database that was removed has its tables again after the next start", async () => {
+    await using first = await Service.ready();
+    const family = first.family();
+    const authorization = `Bearer ${first.read("dev.key")}`;
+    process.kill(first.process("supervisor").pid, "SIGKILL");
+    await first.expectNothingLeft(family);
+    rmSync(join(first.folder, "state/v3/d1"), { recursive: true });
+
+    await using second = await Service.ready({}, first.folder);
+    const answer = await fetch(new URL("/profiles", second.url), { headers: { authorization } });
+    // The key went with the database, and the table of keys is there to say so.
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toEqual({ error: "Unauthorized" });
   });
 });
 
