@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { wireMismatch } from "@svc/contract/browser/wire-versions.ts";
+import { wireMismatchBody } from "@svc/contract/browser/wire-versions.ts";
 import { PlaceSlot, type SlotRefused } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
@@ -13,7 +13,7 @@ export async function placeSlot(call: SlotCall): Promise<void> {
   const { wireVersion } = ask.data;
   const version = wireVersion === undefined ? null : served.find(wireVersion);
   if (wireVersion !== undefined && !version)
-    return replyText(response, 428, wireMismatch(wireVersion, served.list));
+    return replyJson(response, 428, wireMismatchBody(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   const placed = await sessions.place(id, ask.data, caller.signal);

@@ -8,6 +8,8 @@ export const PlaceSlot = z.object({
   expiresAt: z.number(),
   /** How long to wait for a slot; 0 = answer 409 at once when none is idle. */
   acquireMs: z.number().nonnegative(),
+  /** Milliseconds since the epoch: when the create began. Of those that wait for a slot, the one that began first is served first. */
+  waitingSince: z.number().exactOptional(),
   /** The client's Playwright minor, when the create named it. */
   wireVersion: z.string().max(20).exactOptional(),
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
@@ -30,6 +32,6 @@ export const SlotPlaced = z.object({
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;
 
-/** Body of a host's 409 and 503. */
+/** Body of a host's 409, 502 and 503. That of a 428 is `wireMismatchBody`. */
 export const SlotRefused = z.object({ error: z.string(), hint: z.string().exactOptional() });
 export type SlotRefused = z.infer<typeof SlotRefused>;
