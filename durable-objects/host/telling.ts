@@ -20,7 +20,7 @@ export function tellReport(
   report: Report,
 ): Promise<ReportAnswer> {
   return calls.ask(report.id, async () =>
-    "sockets" in report
+    "opens" in report
       ? env.SESSIONS.getByName(report.id).report(from, report)
       : env.SANDBOXES.getByName(report.id).report(from, report),
   );
