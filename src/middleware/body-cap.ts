@@ -1,10 +1,17 @@
 import { ApiError } from "@svc/contract/errors.ts";
+import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
 import type { AppEnv } from "../context.ts";
 import { eachChunk, isLengthTold } from "../pass-on.ts";
 
 export const tooLarge = (bytes: number): ApiError =>
   new ApiError("PayloadTooLarge", `The body is above ${bytes} bytes.`, { limit: bytes });
+
+/** The cap of an operation's body. */
+export function capOf({ bodyBytes, isRaw, ignoresBody }: Operation): MiddlewareHandler<AppEnv> {
+  if (ignoresBody) return (_c, next) => next();
+  return isRaw ? rawBodyCap(bodyBytes) : bodyCap(bodyBytes);
+}
 
 /** 413 from the header alone: a body that is passed on as it comes is counted on its way (passOn). */
 export function rawBodyCap(bytes: number): MiddlewareHandler<AppEnv> {
