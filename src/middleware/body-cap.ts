@@ -1,6 +1,7 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
+import { fromClient } from "../client-gone.ts";
 import type { AppEnv } from "../context.ts";
 import { eachChunk, isLengthTold } from "../pass-on.ts";
 
@@ -28,8 +29,11 @@ export function bodyCap(bytes: number): MiddlewareHandler<AppEnv> {
   const byHeader = rawBodyCap(bytes);
   return async (c, next) => {
     const { raw } = c.req;
-    if (raw.body && !isLengthTold(raw))
-      c.req.raw = new Request(raw, { method: raw.method, body: await whole(raw.body, bytes) });
+    const { body } = raw;
+    if (body && !isLengthTold(raw)) {
+      const all = await fromClient(c, () => whole(body, bytes));
+      c.req.raw = new Request(raw, { method: raw.method, body: all });
+    }
     await byHeader(c, next);
   };
 }

@@ -5,6 +5,7 @@ import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
 import type { RememberedAnswer } from "../../durable-objects/idempotency.ts";
 import { atMost } from "../../durable-objects/live/deadline.ts";
+import { textOf } from "../body.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { reach } from "../objects.ts";
 import { finish } from "./idempotent-run.ts";
@@ -16,7 +17,7 @@ export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
     if (key === undefined || !op.idempotent) return next();
     checkKey(key);
     const name = `${c.get("caller").orgId} ${key}`;
-    const fingerprint = await fingerprintOf(op, c.req.path, await c.req.text());
+    const fingerprint = await fingerprintOf(op, c.req.path, await textOf(c));
     const begunAt = Date.now();
     const asking = () => c.env.IDEMPOTENCY.getByName(name).begin(fingerprint);
     const verdict = await reach(() => atMost(LIMITS.idempotentWaitMs, asking()));
