@@ -29,6 +29,7 @@ import {
 import { tellChange, tellReport, tellReports, type Telling } from "./host/telling.ts";
 import { arm } from "./live/alarm.ts";
 import { Lane } from "./live/lane.ts";
+import { tried } from "./live/tried.ts";
 
 const log = logOf("durable-objects");
 const KEY = "host";
@@ -84,7 +85,7 @@ export class HostDO extends DurableObject<Env> {
   async drain(): Promise<"draining" | "unknown" | "silent"> {
     const host = this.#load();
     if (!host) return "unknown";
-    const agreed = await drainHost(this.env, host.beat.url).catch(() => false);
+    const agreed = await tried("host_not_drained", drainHost(this.env, host.beat.url));
     return agreed ? "draining" : "silent";
   }
 

@@ -17,10 +17,8 @@ const MISMATCH = '{"error":"not served","code":"WireVersionMismatch","supported"
 beforeEach(clearFleet);
 
 /** A pool with idle slots that serves these wire versions, by its own record. */
-async function poolOf(wire: string[], idle = 5): Promise<Pool> {
-  const pool = await newPool();
-  await pool.beat({ versions: { chromium: "156", wire }, kinds: { fast: kindOf(idle) } });
-  return pool;
+function poolOf(wire: string[], idle = 5): Promise<Pool> {
+  return newPool({ versions: { chromium: "156", wire }, kinds: { fast: kindOf(idle) } });
 }
 
 /** The pool refuses the wire version in its own words. */
@@ -79,9 +77,8 @@ describe("a create that names a wire version", () => {
 
   test("is 428 when one pool refuses it, and the other is out of reach and known not to serve it", async () => {
     await mismatch(await poolOf(["1.65"]));
-    const gone = await newPool();
     const versions = { chromium: "156", wire: ["1.65"] };
-    await gone.beat({ url: "http://127.0.0.1:1", versions, kinds: { fast: kindOf(1) } });
+    await newPool({ url: "http://127.0.0.1:1", versions, kinds: { fast: kindOf(1) } });
     expect((await create("1.64")).status).toBe(428);
   });
 });
@@ -93,9 +90,8 @@ describe("a kind that no registered pool serves", () => {
   };
 
   test("is refused at once with the pool's hint", async () => {
-    const pool = await newPool();
     const none = kindOf(0, { hint: "Install Xvfb." });
-    await pool.beat({ kinds: { fast: kindOf(5), stealth: none } });
+    const pool = await newPool({ kinds: { fast: kindOf(5), stealth: none } });
     const begun = performance.now();
     const response = await stealth(call);
     expect(response.status).toBe(503);
@@ -110,17 +106,14 @@ describe("a kind that no registered pool serves", () => {
 
   test("is waited for while no pool is registered at all, as one that restarts", async () => {
     const creating = stealth(call);
-    const pool = await newPool();
-    await pool.beat({ kinds: { stealth: kindOf(1) } });
+    await newPool({ kinds: { stealth: kindOf(1) } });
     expect((await creating).status).toBe(201);
   });
 
   test("is waited for while the pool that serves it drains", async () => {
-    const draining = await newPool();
-    await draining.beat({ draining: true, kinds: { stealth: kindOf(1) } });
+    const draining = await newPool({ draining: true, kinds: { stealth: kindOf(1) } });
     const creating = stealth(call);
-    const next = await newPool();
-    await next.beat({ kinds: { stealth: kindOf(1) } });
+    await newPool({ kinds: { stealth: kindOf(1) } });
     expect((await creating).status).toBe(201);
     expect(await puts(draining)).toBe(0);
   });
