@@ -9,7 +9,7 @@ export const PlaceSlot = z.object({
   expiresAt: z.number(),
   /** How long to wait for a slot; 0 = answer 409 at once when none is idle. */
   acquireMs: z.number().nonnegative(),
-  /** Milliseconds since the epoch: when the create began. Of those that wait for a slot, the one that began first is served first. */
+  /** When the create began, in milliseconds since the epoch: a pool serves those who wait in this order. Absent: now. */
   waitingSince: z.number().exactOptional(),
   /** The client's Playwright minor, when the create named it. */
   wireVersion: z.string().max(20).exactOptional(),
