@@ -1,11 +1,14 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { ANSWER_HEADER } from "@svc/contract/host-protocol/ports.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { hostBearer, hostUrl } from "../../durable-objects/host-calls/slots.ts";
+import { clientGone } from "../client-gone.ts";
 import { passOn } from "../pass-on.ts";
 import type { Located } from "../../durable-objects/sandbox/locate.ts";
 import { withoutToken } from "./credentials.ts";
 import { headersForClient, headersForGuest } from "./headers.ts";
 
+const log = logOf("src");
 const WITHOUT_BODY = [204, 205, 304];
 const WITHOUT = { body: null, signal: null };
 
@@ -31,9 +34,13 @@ export async function forward(
   const isBare = method === "GET" || method === "HEAD";
   const { body, signal } = isBare ? WITHOUT : passOn(request);
   const init = { method, headers, body, signal, redirect: "manual" } as const;
-  const answer = await fetch(targetOf(request, to), { ...init, cache: "no-store" }).catch(() => {
-    throw unreachable();
-  });
+  const answer = await fetch(targetOf(request, to), { ...init, cache: "no-store" }).catch(
+    (error: unknown) => {
+      if (signal?.aborted) throw clientGone(error);
+      log.warn("host_call_failed", { call: "/vms/:id/ports/:port", reason: error });
+      throw unreachable();
+    },
+  );
   if (answer.status === 101) return answer;
   const isGuests = answer.headers.get(ANSWER_HEADER) === "guest";
   return isGuests ? fromGuest(answer, cookie) : refused(answer);

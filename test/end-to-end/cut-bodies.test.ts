@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
@@ -40,7 +41,30 @@ const READING = Object.entries<Operation>(OPERATIONS).filter(
     method === "POST" && request && !isRaw && !/:(id|token|hostId)/.test(path),
 );
 
+/** The path by which an object may be stored. */
+async function uploadPath(sizeBytes: number): Promise<string> {
+  const volume = `vol_${"0123456789abcdef".repeat(2)}`;
+  const wish = { object: { purpose: "volume", volume, file: "chunk-1" }, sizeBytes };
+  const headers = { authorization: `Bearer ${gateway.hostToken}` };
+  const init = { method: "POST", headers, body: JSON.stringify(wish) };
+  const asked = await fetch(new URL("/internal/objects", gateway.url), init);
+  const { put = "" } = ObjectUrls.parse(await asked.json());
+  return new URL(put).pathname;
+}
+
 describe.each(["destroy", "end"] as const)("a client that cuts its body by %s", (how) => {
+  test("is gone, too, when it stores an object, and nothing is stored", async () => {
+    const path = await uploadPath(300_000);
+    lines.splice(0);
+    await cut([`PUT ${path} HTTP/1.1`, "Content-Length: 300000"], "x".repeat(100_000), how);
+    await expect.poll(said).toEqual([
+      ["client_gone", undefined],
+      ["request", 400],
+    ]);
+    const whole = { method: "PUT", body: "y".repeat(300_000) };
+    expect((await fetch(new URL(path, gateway.url), whole)).status).toBe(200);
+  });
+
   describe.each(["Content-Length: 50", "Transfer-Encoding: chunked"])("of %s", (length) => {
     const body = length.startsWith("Content") ? "{" : "5\r\n{\r\n";
 

@@ -1,9 +1,12 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
 import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
+
+const log = logOf("src");
 
 export const downloadFile: Handler = async (c) => {
   const claims = await fileClaims(c, "download");
@@ -28,7 +31,8 @@ async function ask({ url, headers }: FileAtHost): Promise<Response> {
     return await within(LIMITS.fileAnswerMs, (signal) =>
       fetch(url, { headers, signal, redirect: "manual", cache: "no-store" }),
     );
-  } catch {
+  } catch (error) {
+    log.warn("host_call_failed", { call: "GET /vms/:id/files", reason: error });
     throw unreachable();
   }
 }

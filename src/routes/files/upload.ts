@@ -1,11 +1,15 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { FileUploaded } from "@svc/contract/vm/files.ts";
+import { clientGone } from "../../client-gone.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { tooLarge } from "../../middleware/body-cap.ts";
 import { passOn } from "../../pass-on.ts";
 import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
 import { checkPath } from "./path.ts";
+
+const log = logOf("src");
 
 export const uploadFile: Handler = async (c) => {
   const claims = await fileClaims(c, "upload");
@@ -19,8 +23,11 @@ async function send(c: AppContext, { url, headers }: FileAtHost): Promise<Respon
   const { body, signal, isOver } = passOn(c.req.raw, LIMITS.fileBodyBytes);
   try {
     return await fetch(url, { method: "PUT", headers, body, signal, redirect: "manual" });
-  } catch {
-    throw isOver() ? tooLarge(LIMITS.fileBodyBytes) : unreachable();
+  } catch (error) {
+    if (isOver()) throw tooLarge(LIMITS.fileBodyBytes);
+    if (signal.aborted) throw clientGone(error, c.get("requestId"));
+    log.warn("host_call_failed", { call: "PUT /vms/:id/files", reason: error });
+    throw unreachable();
   }
 }
 

@@ -1,7 +1,9 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { readObjectToken } from "@svc/contract/tokens.ts";
 import { storePart, storeWhole } from "../../../control-plane/objects.ts";
+import { whileSending } from "../../client-gone.ts";
 import type { Handler } from "../../context.ts";
+import { passOn } from "../../pass-on.ts";
 import { invalidUrl } from "./invalid-url.ts";
 
 export const putObject: Handler = async (c) => {
@@ -14,11 +16,10 @@ export const putObject: Handler = async (c) => {
     const text = `content-length: must be ${claims.bytes}`;
     throw new ApiError("ValidationError", text, { field: "content-length" });
   }
-  const body = c.req.raw.body ?? new Blob([]).stream();
-  if (claims.act === "part") {
-    const { etag } = await storePart(OBJECTS, claims, body);
-    return c.json({ etag });
-  }
-  const { etag } = await storeWhole(OBJECTS, claims, body);
+  const sent = passOn(c.req.raw);
+  const body = sent.body ?? new Blob([]).stream();
+  const storing: Promise<{ etag: string }> =
+    claims.act === "part" ? storePart(OBJECTS, claims, body) : storeWhole(OBJECTS, claims, body);
+  const { etag } = await whileSending(c, sent, storing);
   return c.json({ etag });
 };
