@@ -102,6 +102,10 @@ async function place(
       const text = "No browser became available in time. Try again.";
       return refusal("AcquireTimeout", text, { hint: placement.hint });
     }
+    case "unserved": {
+      const text = `No registered browser pool serves ${order.kind} browsers.`;
+      return refusal("AcquireTimeout", text, { hint: placement.hint });
+    }
     case "rejected": {
       const { status, body } = placement;
       return { rejected: { status, body } };

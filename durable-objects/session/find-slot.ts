@@ -21,10 +21,10 @@ export interface Seeker extends PoolWish {
 
 type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
-export type Placement =
-  | { type: "placed"; place: Place }
-  | Rejection
-  | { type: "timeout"; hint: string };
+type Found = { type: "placed"; place: Place } | Rejection;
+
+/** `unserved`: pools are registered, and none of them serves the kind. */
+export type Placement = Found | { type: "timeout" | "unserved"; hint: string };
 
 /** Longest wait at the only pool: a new one is seen after it. */
 const aloneMs = 5000;
@@ -42,7 +42,7 @@ export function findSlot(env: Env, seeker: Seeker): Promise<Placement> {
 }
 
 /** What a round of questions came to, unless it found a slot or a refusal: whether the session has waited in it. */
-type Round = Exclude<Placement, { type: "timeout" }> | { type: "none"; waited: boolean };
+type Round = Found | { type: "none"; waited: boolean };
 
 const MISMATCH = ERRORS.WireVersionMismatch.status;
 
@@ -66,7 +66,7 @@ class SlotSearch {
     do {
       const { pools, why, isUnserved } = await choiceFor(this.#env, this.#seeker);
       this.#hint = why;
-      if (isUnserved) break;
+      if (isUnserved) return { type: "unserved", hint: why };
       const round = await this.#askAll(pools);
       if (round.type !== "none") return round;
       if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));
@@ -132,10 +132,7 @@ class SlotSearch {
   }
 }
 
-function foundAt(
-  pool: Pool,
-  answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection,
-): Exclude<Placement, { type: "timeout" }> {
+function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection): Found {
   return answer.type === "placed" ? { type: "placed", place: placeAt(pool, answer.slot) } : answer;
 }
 

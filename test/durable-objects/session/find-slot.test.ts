@@ -97,6 +97,7 @@ describe("a kind that no registered pool serves", () => {
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({
       code: "AcquireTimeout",
+      error: "No registered browser pool serves stealth browsers.",
       retryable: true,
       hint: "Install Xvfb.",
     });
