@@ -1,7 +1,7 @@
 import { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { StoredState } from "@svc/contract/browser/stored-state.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
-import type { StoredState } from "../stored-state.ts";
 import {
   type Answer,
   type Handover,
@@ -12,10 +12,10 @@ import {
 } from "../playwrights/messages.ts";
 import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
-import { confine, keepEndpoint } from "./confinement.ts";
+import { confine, keepEndpoint, noteOrigins } from "./confinement.ts";
 import { Customer } from "./customer.ts";
 import { listeningAt } from "./network.ts";
-import type { Playwright, PlaywrightBrowser } from "./packages.ts";
+import type { Playwright, PlaywrightBrowser, PlaywrightContext } from "./packages.ts";
 import { LineTransport } from "./transport.ts";
 
 /** As long as a launch may take: attaching is part of a launch. */
@@ -98,6 +98,7 @@ export class Attachment {
 
   async #answerTo(question: Exclude<Question, Goodbye>): Promise<Answer> {
     if ("ping" in question) return { pong: true };
+    if ("note" in question) return this.#note(question.note);
     return "attach" in question ? this.#attach(question.attach) : this.#seed(question.seed);
   }
 
@@ -126,9 +127,18 @@ export class Attachment {
   }
 
   async #seed(state: StoredState): Promise<Answer> {
+    await this.#context().setStorageState(state);
+    return { seeded: true };
+  }
+
+  #note(origins: string[]): Answer {
+    noteOrigins(this.#context(), origins);
+    return { noted: true };
+  }
+
+  #context(): PlaywrightContext {
     const context = this.#browser?.contexts()[0];
     if (!context) throw new Error("no browser is attached");
-    await context.setStorageState(state);
-    return { seeded: true };
+    return context;
   }
 }

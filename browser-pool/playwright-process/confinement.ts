@@ -1,6 +1,6 @@
 import { isObject } from "../cdp/envelope.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
-import type { PlaywrightBrowser } from "./packages.ts";
+import type { PlaywrightBrowser, PlaywrightContext } from "./packages.ts";
 
 /**
  * Makes Playwright serve strangers. By default Playwright takes its clients for the user of this computer and reads and writes any
@@ -32,10 +32,18 @@ export function keepEndpoint(browser: PlaywrightBrowser): void {
     isConnected.call(inside) ? refuse() : stopServer.apply(inside, args);
 }
 
-function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
-  const connection: unknown = Reflect.get(browser, "_connection");
+/** Makes Playwright count origins as visited: `storageState()` of a context reads the storage of those. */
+export function noteOrigins(context: PlaywrightContext, origins: string[]): void {
+  const inside = insideOf(context);
+  const { addVisitedOrigin } = inside;
+  if (typeof addVisitedOrigin !== "function") throw new UnknownPlaywright();
+  for (const origin of origins) addVisitedOrigin.call(inside, origin);
+}
+
+function insideOf(outside: PlaywrightBrowser | PlaywrightContext): Record<string, unknown> {
+  const connection: unknown = Reflect.get(outside, "_connection");
   const toImpl = isObject(connection) ? connection.toImpl : null;
-  const inside: unknown = typeof toImpl === "function" ? toImpl(browser) : null;
+  const inside: unknown = typeof toImpl === "function" ? toImpl(outside) : null;
   if (!isObject(inside)) throw new UnknownPlaywright();
   return inside;
 }

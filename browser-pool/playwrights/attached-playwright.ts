@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
+import type { StoredState } from "@svc/contract/browser/stored-state.ts";
 import { readCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
-import type { StoredState } from "../stored-state.ts";
 import { HandedSockets } from "./handed-sockets.ts";
 import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
@@ -71,6 +71,11 @@ export class AttachedPlaywright implements MuxClient {
   /** Gives the default context a stored state in place of its own. No site is asked for anything. */
   async seed(state: StoredState): Promise<void> {
     await this.#ask({ seed: state });
+  }
+
+  /** Tells the Playwright that origins have storage, of whose pages it has seen none. */
+  async noteOrigins(origins: string[]): Promise<void> {
+    await this.#ask({ note: origins });
   }
 
   /** Rejects when the Playwright is dying. */

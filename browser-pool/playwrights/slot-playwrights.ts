@@ -1,7 +1,7 @@
+import type { StoredState } from "@svc/contract/browser/stored-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
-import type { StoredState } from "../stored-state.ts";
 import type { CustomerSocket } from "../customer-sockets.ts";
 import { type Arrival, type Watch, handoverOf } from "./handed-sockets.ts";
 import { AttachedPlaywright, PlaywrightGone } from "./attached-playwright.ts";
@@ -22,6 +22,8 @@ export class SlotPlaywrights {
   readonly #pipe: CdpPipe;
   readonly #attachedByVersion = new Map<WireVersion, Promise<Attached>>();
   readonly #connected = new Set<AttachedPlaywright>();
+  /** Origins that have storage though no Playwright has seen a page of theirs. */
+  #noted: string[] = [];
 
   /** `key`: names the slot in the folder that pool and Playwrights share. */
   constructor(processes: PlaywrightProcesses, key: string, mux: CdpMux, pipe: CdpPipe) {
@@ -49,6 +51,13 @@ export class SlotPlaywrights {
   async seed(state: StoredState): Promise<void> {
     const { playwright } = await this.#attached(this.#newest());
     await playwright.seed(state);
+  }
+
+  /** Tells every Playwright, also those to come, that origins have storage: `storageState()` reads those that it knows. */
+  async noteOrigins(origins: string[]): Promise<void> {
+    this.#noted = origins;
+    const attached = await Promise.all(this.#attachedByVersion.values());
+    await Promise.all(attached.map(({ playwright }) => playwright.noteOrigins(origins)));
   }
 
   /** Attaches the newest minor that can be confined: most clients use it, and do not wait for it then. */
@@ -111,7 +120,9 @@ export class SlotPlaywrights {
     this.#connected.add(playwright);
     void playwright.ended.then(() => this.#connected.delete(playwright));
     try {
-      return { playwright, path: await playwright.attach(this.#key) };
+      const path = await playwright.attach(this.#key);
+      if (this.#noted.length > 0) await playwright.noteOrigins(this.#noted);
+      return { playwright, path };
     } catch (error) {
       // The Playwright was dying when it took the connection.
       if (error instanceof PlaywrightGone && tries > 1) return this.#attachNew(version, tries - 1);

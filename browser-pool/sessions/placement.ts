@@ -1,11 +1,12 @@
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+import type { ProfileFault } from "../profiles/fault.ts";
 
-/** The result of a placement: a slot, no slot in time, a kind that is not served here, or a profile that cannot be loaded. */
+/** The result of a placement: a slot, no slot in time, a kind that is not served here, or a profile that is not loaded. */
 export type Placed =
   | { outcome: "placed"; placed: SlotPlaced }
   | { outcome: "none"; error: string }
   | { outcome: "unserved"; hint: string }
-  | { outcome: "failed"; error: string };
+  | { outcome: "failed"; fault: ProfileFault };
 
 /** A placement under way. Repeated calls wait for the same placement; it is given up when no caller waits any more. */
 export class Placement {
