@@ -2,6 +2,9 @@ import type { StoredOrigin } from "@svc/contract/browser/stored-origin.ts";
 
 // Scripts that run in pages, as text: this project's own types know no document.
 
+/** How long a frame that has loaded may say nothing. */
+const SILENT_MS = 2_000;
+
 /** In the page around the frames: opens a frame for each origin, and resolves with what each frame reports. */
 const EMBED = `(origins, atOnce) => new Promise((resolve) => {
   const waiting = [...origins];
@@ -19,8 +22,10 @@ const EMBED = `(origins, atOnce) => new Promise((resolve) => {
       const frame = document.createElement("iframe");
       const origin = waiting.shift();
       open.set(frame, { origin, hasBegun: false });
-      // A frame that has loaded something else, such as a page about an error, says nothing.
-      frame.onload = () => open.get(frame)?.hasBegun === false && finish(frame, null);
+      // A frame that has loaded something else, such as a page about an error, says nothing. One that has begun said so
+      // before it had loaded, but its word may come later than that event.
+      const giveUp = () => open.get(frame)?.hasBegun === false && finish(frame, null);
+      frame.onload = () => setTimeout(giveUp, ${SILENT_MS});
       // What is not shown is not painted.
       frame.style.display = "none";
       frame.src = origin + "/";
