@@ -1,6 +1,6 @@
 import { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import {
   type Answer,
@@ -126,7 +126,7 @@ export class Attachment {
     return { attached: endpoint.slice(socket.length) };
   }
 
-  async #seed(state: StoredState): Promise<Answer> {
+  async #seed(state: StorageState): Promise<Answer> {
     await this.#context().setStorageState(state);
     return { seeded: true };
   }

@@ -1,4 +1,4 @@
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { ConnectOverCDPTransport } from "playwright-core";
 
@@ -15,7 +15,7 @@ export interface Playwright {
 export interface PlaywrightContext {
   pages(): unknown[];
   newPage(): Promise<unknown>;
-  setStorageState(state: StoredState): Promise<void>;
+  setStorageState(state: StorageState): Promise<void>;
 }
 
 export interface PlaywrightBrowser {

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { readCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
@@ -68,8 +68,8 @@ export class AttachedPlaywright implements MuxClient {
     }
   }
 
-  /** Gives the default context a stored state in place of its own. No site is asked for anything. */
-  async seed(state: StoredState): Promise<void> {
+  /** Gives the default context a storage state in place of its own. No site is asked for anything. */
+  async seed(state: StorageState): Promise<void> {
     await this.#ask({ seed: state });
   }
 

@@ -1,4 +1,4 @@
-import { StoredState } from "@svc/contract/browser/stored-state.ts";
+import { StorageState } from "@svc/contract/browser/storage-state.ts";
 import * as z from "zod";
 
 // A connection between the pool and a Playwright carries the CDP messages of one browser, each ended by a NUL. Between them,
@@ -11,7 +11,7 @@ export const Question = z.union([
   /** To attach to this connection's browser, of the slot with this key. */
   z.object({ attach: z.string() }),
   /** To give the default context this state. */
-  z.object({ seed: StoredState }),
+  z.object({ seed: StorageState }),
   /** To know that these origins have storage in the default context. */
   z.object({ note: z.array(z.string()) }),
   /** Whether the Playwright lives. */

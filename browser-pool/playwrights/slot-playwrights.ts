@@ -1,4 +1,4 @@
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
@@ -47,8 +47,8 @@ export class SlotPlaywrights {
     return client;
   }
 
-  /** Gives the default context a stored state, by the newest minor. */
-  async seed(state: StoredState): Promise<void> {
+  /** Gives the default context a storage state, by the newest minor. */
+  async seed(state: StorageState): Promise<void> {
     const { playwright } = await this.#attached(this.#newest());
     await playwright.seed(state);
   }

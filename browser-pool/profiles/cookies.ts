@@ -1,9 +1,9 @@
-import type { StoredCookie } from "@svc/contract/browser/stored-cookie.ts";
+import type { StorageCookie } from "@svc/contract/browser/storage-cookie.ts";
 import type { JsonObject } from "../cdp/envelope.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 
 /** Gives the default context cookies. Returns how many the browser did not take. */
-export async function setCookies(mux: CdpMux, stored: StoredCookie[]): Promise<number> {
+export async function setCookies(mux: CdpMux, stored: StorageCookie[]): Promise<number> {
   if (stored.length === 0) return 0;
   const cookies = stored.map(cookieOf);
   const set = (list: JsonObject[]): Promise<unknown> =>
@@ -18,7 +18,7 @@ export async function setCookies(mux: CdpMux, stored: StoredCookie[]): Promise<n
   return each.filter(({ status }) => status === "rejected").length;
 }
 
-function cookieOf(stored: StoredCookie): JsonObject {
+function cookieOf(stored: StorageCookie): JsonObject {
   const { name, value, domain, path, expires, httpOnly, secure, sameSite } = stored;
   const cookie = { name, value, domain, path, expires, httpOnly, secure, sameSite };
   const { partitionKey: topLevelSite, _crHasCrossSiteAncestor: hasCrossSiteAncestor = true } =

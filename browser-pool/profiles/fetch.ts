@@ -1,4 +1,4 @@
-import { StoredState } from "@svc/contract/browser/stored-state.ts";
+import { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { ProfileFault } from "./fault.ts";
@@ -8,7 +8,7 @@ export async function fetchState(
   gatewayUrl: string,
   statePath: string,
   signal: AbortSignal,
-): Promise<StoredState> {
+): Promise<StorageState> {
   const init: RequestInit = { signal, redirect: "error" };
   const bytes = await fetch(new URL(statePath, gatewayUrl), init).then(bytesOf);
   return stateOf(bytes);
@@ -31,8 +31,8 @@ async function bytesOf(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function stateOf(bytes: Buffer): StoredState {
-  const parsed = StoredState.safeParse(jsonOf(bytes));
+function stateOf(bytes: Buffer): StorageState {
+  const parsed = StorageState.safeParse(jsonOf(bytes));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw unloadable(`${issue?.path.join(".") ?? ""}: ${issue?.message ?? "invalid"}`);
@@ -49,7 +49,7 @@ function jsonOf(bytes: Buffer): unknown {
 const unloadable = (why: string): ProfileFault =>
   new ProfileFault(
     "ProfileUnloadable",
-    `The stored state of the profile cannot be loaded: ${why}. Save the profile again.`,
+    `The storage state of the profile cannot be loaded: ${why}. Save the profile again.`,
   );
 
 /** What a failed fetch means to the customer. */

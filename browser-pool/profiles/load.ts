@@ -1,5 +1,5 @@
-import type { StoredOrigin } from "@svc/contract/browser/stored-origin.ts";
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { setCookies } from "./cookies.ts";
@@ -21,8 +21,8 @@ export interface Lost {
   entries: number;
 }
 
-/** Gives the default context of a new browser a stored state. No site is asked for anything. */
-export async function loadState(browser: Seeded, state: StoredState): Promise<Lost> {
+/** Gives the default context of a new browser a storage state. No site is asked for anything. */
+export async function loadState(browser: Seeded, state: StorageState): Promise<Lost> {
   const { mux, playwrights } = browser;
   const { cookies, credentials } = state;
   const origins = state.origins.filter(hasStorage);
@@ -41,11 +41,11 @@ export async function loadState(browser: Seeded, state: StoredState): Promise<Lo
   };
 }
 
-const hasStorage = ({ localStorage, indexedDB, opfs }: StoredOrigin): boolean =>
+const hasStorage = ({ localStorage, indexedDB, opfs }: StorageOrigin): boolean =>
   localStorage.length + indexedDB.length + opfs.length > 0;
 
 /** What was lost of each origin; null when this browser must be filled by Playwright, slowly. */
-async function visited(mux: CdpMux, origins: StoredOrigin[]): Promise<(number | null)[] | null> {
+async function visited(mux: CdpMux, origins: StorageOrigin[]): Promise<(number | null)[] | null> {
   try {
     return [...(await visitOrigins(mux, origins)).values()];
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { StoredOrigin } from "@svc/contract/browser/stored-origin.ts";
+import type { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
 
 // Scripts that run in pages, as text: this project's own types know no document.
 
@@ -174,7 +174,7 @@ export function embedding(origins: string[], atOnce: number): string {
 }
 
 /** The page of an origin: it reports that it has begun, and how many entries it lost. */
-export function restoringPage({ localStorage, indexedDB, opfs }: StoredOrigin): string {
+export function restoringPage({ localStorage, indexedDB, opfs }: StorageOrigin): string {
   // In a script of HTML no `<` may stand that is data.
   const state = JSON.stringify({ localStorage, indexedDB, opfs }).replaceAll("<", "\\u003c");
   return `<!doctype html><script>

@@ -1,4 +1,4 @@
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Slot } from "../slots/slot.ts";
@@ -38,11 +38,11 @@ export class Profiles {
 
 /** A profile that was fetched and is to be loaded in the time that is left. */
 export class FetchedProfile {
-  readonly #state: StoredState;
+  readonly #state: StorageState;
   readonly #leftMs: number;
   readonly #own: { caller: AbortSignal; log: Log };
 
-  constructor(state: StoredState, leftMs: number, own: { caller: AbortSignal; log: Log }) {
+  constructor(state: StorageState, leftMs: number, own: { caller: AbortSignal; log: Log }) {
     this.#state = state;
     this.#leftMs = leftMs;
     this.#own = own;

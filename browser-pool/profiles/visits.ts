@@ -1,4 +1,4 @@
-import type { StoredOrigin } from "@svc/contract/browser/stored-origin.ts";
+import type { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
 import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
 import { type CdpEvent, OwnClient } from "./own-client.ts";
@@ -11,7 +11,7 @@ const Paused = z.object({ requestId: z.string(), request: z.object({ url: z.stri
  * Visits origins in the default context and fills their storages. Every request of the browser is answered here
  * meanwhile, and other clients do not see the tabs.
  */
-export async function visitOrigins(mux: CdpMux, stored: StoredOrigin[]): Promise<Reports> {
+export async function visitOrigins(mux: CdpMux, stored: StorageOrigin[]): Promise<Reports> {
   const byOrigin = new Map(stored.map((one) => [new URL(one.origin).origin, one]));
   const pages = new Map([...byOrigin].map(([origin, one]) => [`${origin}/`, restoringPage(one)]));
   const client: OwnClient = new OwnClient(mux, (event) => answer(client, pages, event));

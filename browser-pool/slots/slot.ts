@@ -1,5 +1,5 @@
 import { rm } from "node:fs/promises";
-import type { StoredState } from "@svc/contract/browser/stored-state.ts";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CdpMux } from "../cdp/mux.ts";
@@ -58,10 +58,10 @@ export class Slot {
   }
 
   /**
-   * Gives the default context a stored state; returns what of it the browser did not take. Rejects when that takes too
+   * Gives the default context a storage state; returns what of it the browser did not take. Rejects when that takes too
    * long or `caller` goes away: the slot is of no use then.
    */
-  async seed(state: StoredState, limitMs: number, caller: AbortSignal): Promise<Lost> {
+  async seed(state: StorageState, limitMs: number, caller: AbortSignal): Promise<Lost> {
     const gone = Promise.withResolvers<never>();
     const leave = (): void => gone.reject(new Error("nobody waits for the browser"));
     caller.addEventListener("abort", leave);

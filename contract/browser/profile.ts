@@ -1,6 +1,6 @@
 import { openMap } from "../open-map.ts";
 import * as z from "zod";
-import { STORED_STATE_TEXT, StoredState } from "./stored-state.ts";
+import { STORAGE_STATE_TEXT, StorageState } from "./storage-state.ts";
 
 /** A stored profile. `id` and `name` are what clients may rely on (document 1, Profile). */
 export const Profile = z.object({
@@ -22,9 +22,9 @@ export const CreateProfile = z.object({ name: z.string().trim().min(1).max(200) 
 
 /** A state that a browser can load. Kept as it came: the schema only judges it. */
 const LoadableState = openMap(z.string(), z.unknown(), {
-  description: STORED_STATE_TEXT,
+  description: STORAGE_STATE_TEXT,
 }).superRefine((state, issues) => {
-  const [first] = StoredState.safeParse(state).error?.issues ?? [];
+  const [first] = StorageState.safeParse(state).error?.issues ?? [];
   if (first) issues.addIssue({ code: "custom", path: first.path, message: first.message });
 });
 

@@ -1,4 +1,4 @@
-import { StoredState } from "@svc/contract/browser/stored-state.ts";
+import { StorageState } from "@svc/contract/browser/storage-state.ts";
 
 const TEXTS = [
   "",
@@ -97,7 +97,7 @@ export function* oddStates(count: number): Generator<object> {
     ...(random() < 0.3 && { opfs: some(file) }),
   });
   const accepted = <Item>(items: Item[], field: string): Item[] =>
-    items.filter((item) => StoredState.safeParse({ [field]: [item] }).success);
+    items.filter((item) => StorageState.safeParse({ [field]: [item] }).success);
   for (let at = 0; at < count; at += 1) {
     const cookies = [...some(cookie), ...some(cookie), ...some(cookie)];
     yield {

@@ -35,7 +35,7 @@ describe("a session with a profile", async () => {
 
 describe("a create with a profile", () => {
   /** Two pools that answer alike, and a create that asks them. */
-  async function created(mode: object) {
+  async function created(mode: Record<string, string>) {
     await clearFleet();
     const pools = [await newPool(), await newPool()];
     for (const pool of pools) await pool.steer(mode);

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
-import { StoredCookie } from "./stored-cookie.ts";
-import { StoredOrigin } from "./stored-origin.ts";
+import { StorageCookie } from "./storage-cookie.ts";
+import { StorageOrigin } from "./storage-origin.ts";
 
 /** A passkey, as Playwright writes it. */
-const StoredCredential = z.looseObject({
+const Passkey = z.looseObject({
   id: z.string(),
   rpId: z.string(),
   userHandle: z.string(),
@@ -17,15 +17,15 @@ const StoredCredential = z.looseObject({
  * The state of a profile, as Playwright's `storageState()` writes it: what POST /profiles/:id/save accepts and what a
  * browser is given. Unknown fields are accepted at every level.
  */
-export const StoredState = z.looseObject({
-  cookies: z.array(StoredCookie).default([]),
-  origins: z.array(StoredOrigin).max(LIMITS.profileOrigins).default([]),
-  credentials: z.array(StoredCredential).default([]),
+export const StorageState = z.looseObject({
+  cookies: z.array(StorageCookie).default([]),
+  origins: z.array(StorageOrigin).max(LIMITS.profileOrigins).default([]),
+  credentials: z.array(Passkey).default([]),
 });
-export type StoredState = z.infer<typeof StoredState>;
+export type StorageState = z.infer<typeof StorageState>;
 
-/** What a stored state may hold, for the documents. */
-export const STORED_STATE_TEXT = [
+/** What a storage state may hold, for the documents. */
+export const STORAGE_STATE_TEXT = [
   "The state as Playwright's storageState() writes it, at most 1 MiB; kept as it is, with fields unknown here.",
   "`cookies`: name, value, domain, and path, expires (seconds, -1 for a session), httpOnly, secure,",
   "sameSite (Strict, Lax or None), partitionKey (a site).",

@@ -8,46 +8,46 @@ const KeyPath = {
 };
 
 /** A record of a database. `…Encoded` is Playwright's notation of values that JSON has no words for. */
-const StoredRecord = z.looseObject({
+const DatabaseRecord = z.looseObject({
   key: z.unknown().optional(),
   keyEncoded: z.unknown().optional(),
   value: z.unknown().optional(),
   valueEncoded: z.unknown().optional(),
 });
 
-const StoredIndex = z.looseObject({
+const StoreIndex = z.looseObject({
   name: z.string(),
   ...KeyPath,
   multiEntry: z.boolean(),
   unique: z.boolean(),
 });
 
-const StoredStore = z.looseObject({
+const ObjectStore = z.looseObject({
   name: z.string(),
   autoIncrement: z.boolean(),
   ...KeyPath,
-  records: z.array(StoredRecord),
-  indexes: z.array(StoredIndex),
+  records: z.array(DatabaseRecord),
+  indexes: z.array(StoreIndex),
 });
 
-const StoredDatabase = z.looseObject({
+const Database = z.looseObject({
   name: z.string(),
   version: z.int().positive(),
-  stores: z.array(StoredStore),
+  stores: z.array(ObjectStore),
 });
 
 /** A file or folder of the origin private file system. */
-const StoredFile = z.looseObject({
+const OriginFile = z.looseObject({
   path: z.string().min(1),
   type: z.enum(["file", "directory"]),
   base64: z.string().exactOptional(),
 });
 
-/** What a stored state holds for an origin, as Playwright writes it. Unknown fields are accepted. */
-export const StoredOrigin = z.looseObject({
+/** What a storage state holds for an origin, as Playwright writes it. Unknown fields are accepted. */
+export const StorageOrigin = z.looseObject({
   origin: z.string().refine(isOrigin, { error: "an http or https origin, without a path" }),
   localStorage: z.array(NameValue).default([]),
-  indexedDB: z.array(StoredDatabase).default([]),
-  opfs: z.array(StoredFile).default([]),
+  indexedDB: z.array(Database).default([]),
+  opfs: z.array(OriginFile).default([]),
 });
-export type StoredOrigin = z.infer<typeof StoredOrigin>;
+export type StorageOrigin = z.infer<typeof StorageOrigin>;

@@ -21,7 +21,7 @@ function refusedField(storageState: unknown): string | null {
   return error ? (error.issues[0]?.path.join(".") ?? "") : null;
 }
 
-describe("a stored state is refused", () => {
+describe("a storage state is refused", () => {
   const cookies: [field: string, fields: object][] = [
     ["name", { name: 1 }],
     ["name", { name: null }],
@@ -155,7 +155,7 @@ test.each([
   withOrigin({ origin: "https://a.example/" }),
   withOrigin({ origin: "http://127.0.0.1:8080", localStorage: [{ name: "", value: "" }] }),
   withStore({ keyPath: "a", records: [{ value: { a: 1 } }], indexes: [index] }),
-])("the stored state %j is accepted and kept as it is", (state) => {
+])("the storage state %j is accepted and kept as it is", (state) => {
   const kept = SaveProfile.parse({ storageState: state }).storageState;
   expect(JSON.stringify(kept)).toBe(JSON.stringify(state));
 });

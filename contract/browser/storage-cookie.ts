@@ -22,7 +22,7 @@ function isHost(text: string): boolean {
 }
 
 /** What the name of a cookie demands of the cookie: RFC 6265bis, and what browsers added to it. */
-function brokenPromise(cookie: StoredCookie): [field: string, message: string] | null {
+function brokenPromise(cookie: StorageCookie): [field: string, message: string] | null {
   const prefix = /^__(host-http|host|http|secure)-/i.exec(cookie.name)?.[1]?.toLowerCase();
   if (prefix === undefined) return null;
   if (!cookie.secure) return ["secure", "must be true for a name that begins so"];
@@ -33,8 +33,8 @@ function brokenPromise(cookie: StoredCookie): [field: string, message: string] |
   return cookie.path === "/" ? null : ["path", "must be / for a name that begins so"];
 }
 
-/** A cookie of a stored state, as Playwright writes it. Unknown fields are accepted. */
-export const StoredCookie = z
+/** A cookie of a storage state, as Playwright writes it. Unknown fields are accepted. */
+export const StorageCookie = z
   .looseObject({
     name: z
       .string()
@@ -74,4 +74,4 @@ export const StoredCookie = z
       add("value", `at most ${PAIR_BYTES} bytes together with the name`);
     if (partitionKey !== undefined && !secure) add("secure", "must be true with a partitionKey");
   });
-export type StoredCookie = z.infer<typeof StoredCookie>;
+export type StorageCookie = z.infer<typeof StorageCookie>;
