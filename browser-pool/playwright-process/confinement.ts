@@ -1,6 +1,6 @@
 import { isObject } from "../cdp/envelope.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
-import type { PlaywrightBrowser, PlaywrightContext } from "./packages.ts";
+import type { PlaywrightBrowser } from "./packages.ts";
 
 /**
  * Makes Playwright serve strangers. By default Playwright takes its clients for the user of this computer and reads and writes any
@@ -32,18 +32,25 @@ export function keepEndpoint(browser: PlaywrightBrowser): void {
     isConnected.call(inside) ? refuse() : stopServer.apply(inside, args);
 }
 
-/** Makes Playwright count origins as visited: `storageState()` of a context reads the storage of those. */
-export function noteOrigins(context: PlaywrightContext, origins: string[]): void {
-  const inside = insideOf(context);
-  const { addVisitedOrigin } = inside;
-  if (typeof addVisitedOrigin !== "function") throw new UnknownPlaywright();
-  for (const origin of origins) addVisitedOrigin.call(inside, origin);
+/** Makes the default context count origins as visited: its `storageState()` reads the storage of those. */
+export function noteOrigins(browser: PlaywrightBrowser, origins: string[]): void {
+  const [context] = browser.contexts();
+  const inside = context && implOf(browser, context);
+  if (!isObject(inside) || typeof inside.addVisitedOrigin !== "function")
+    throw new UnknownPlaywright();
+  for (const origin of origins) inside.addVisitedOrigin(origin);
 }
 
-function insideOf(outside: PlaywrightBrowser | PlaywrightContext): Record<string, unknown> {
-  const connection: unknown = Reflect.get(outside, "_connection");
-  const toImpl = isObject(connection) ? connection.toImpl : null;
-  const inside: unknown = typeof toImpl === "function" ? toImpl(outside) : null;
+/** Playwright's own object behind its public `Browser`. */
+export function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
+  const inside = implOf(browser, browser);
   if (!isObject(inside)) throw new UnknownPlaywright();
   return inside;
+}
+
+/** Playwright's own object behind a public one of the same browser; null when there is none. */
+export function implOf(browser: PlaywrightBrowser, object: object): unknown {
+  const connection: unknown = Reflect.get(browser, "_connection");
+  const toImpl = isObject(connection) ? connection.toImpl : null;
+  return typeof toImpl === "function" ? toImpl(object) : null;
 }

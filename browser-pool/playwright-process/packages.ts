@@ -16,6 +16,7 @@ export interface PlaywrightContext {
   pages(): unknown[];
   newPage(): Promise<unknown>;
   setStorageState(state: StorageState): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface PlaywrightBrowser {

@@ -55,13 +55,14 @@ export class AttachedPlaywright implements MuxClient {
     });
   }
 
-  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. */
-  async attach(key: string): Promise<string> {
+  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. `origins`: see `noteOrigins`. */
+  async attach(key: string, origins: string[]): Promise<string> {
     try {
       await this.#mux.attach(this);
       const answer = await this.#ask({ attach: key });
-      if ("attached" in answer) return answer.attached;
-      throw new Error("no answer to the question");
+      if (!("attached" in answer)) throw new Error("no answer to the question");
+      if (origins.length > 0) await this.noteOrigins(origins);
+      return answer.attached;
     } catch (error) {
       this.gone();
       throw error;

@@ -2,8 +2,10 @@ import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
-import type { CustomerSocket } from "../customer-sockets.ts";
-import { type Arrival, type Watch, handoverOf } from "./handed-sockets.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
+import type { CustomerSockets } from "../customer-sockets.ts";
+import { type Arrival, handoverOf } from "./handed-sockets.ts";
 import { AttachedPlaywright, PlaywrightGone } from "./attached-playwright.ts";
 import type { PlaywrightProcesses } from "./processes.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
@@ -38,13 +40,24 @@ export class SlotPlaywrights {
     await this.#attached(version);
   }
 
-  /** Hands a customer's socket over to the Playwright of a minor. */
-  async open(version: WireVersion, arrival: Arrival, watch: Watch): Promise<CustomerSocket> {
-    const { playwright, path } = await this.#living(version);
-    const { id, client } = playwright.sockets.add(watch);
-    const handover = handoverOf(this.#key, id, path, arrival);
-    await this.#processes.give(version, handover, arrival.socket);
-    return client;
+  /** Hands a customer's socket over to the Playwright of a minor. Rejects when none answers in time: the socket is here still. */
+  async open(version: WireVersion, arrival: Arrival, sockets: CustomerSockets): Promise<void> {
+    const attached = await inTime(this.#living(version), LIMITS.slotUpgradeMs);
+    if (attached === LATE) throw new Error("no Playwright in time");
+    const { playwright, path } = attached;
+    const { id, client } = playwright.sockets.add({
+      onTraffic: () => sockets.touch(),
+      onEnd: (ended, end) => sockets.remove(ended, end),
+    });
+    // Counted first: the Playwright may tell its end before anything else runs here.
+    const opens = sockets.add(client);
+    const to = { key: this.#key, client: id, opens, path };
+    try {
+      await this.#processes.give(version, handoverOf(to, arrival), arrival.socket);
+    } catch (error) {
+      playwright.sockets.lost(id);
+      throw error;
+    }
   }
 
   /** Gives the default context a storage state, by the newest minor. */
@@ -56,8 +69,15 @@ export class SlotPlaywrights {
   /** Tells every Playwright, also those to come, that origins have storage: `storageState()` reads those that it knows. */
   async noteOrigins(origins: string[]): Promise<void> {
     this.#noted = origins;
-    const attached = await Promise.all(this.#attachedByVersion.values());
-    await Promise.all(attached.map(({ playwright }) => playwright.noteOrigins(origins)));
+    const attached = await Promise.allSettled(this.#attachedByVersion.values());
+    const playwrights = attached.flatMap((one) =>
+      one.status === "fulfilled" ? one.value.playwright : [],
+    );
+    // Another Playwright takes the place of one that is gone, and is told as it is attached.
+    const unlessGone = (error: unknown): void => {
+      if (!(error instanceof PlaywrightGone)) throw error;
+    };
+    await Promise.all(playwrights.map((one) => one.noteOrigins(origins).catch(unlessGone)));
   }
 
   /** Attaches the newest minor that can be confined: most clients use it, and do not wait for it then. */
@@ -120,9 +140,7 @@ export class SlotPlaywrights {
     this.#connected.add(playwright);
     void playwright.ended.then(() => this.#connected.delete(playwright));
     try {
-      const path = await playwright.attach(this.#key);
-      if (this.#noted.length > 0) await playwright.noteOrigins(this.#noted);
-      return { playwright, path };
+      return { playwright, path: await playwright.attach(this.#key, this.#noted) };
     } catch (error) {
       // The Playwright was dying when it took the connection.
       if (error instanceof PlaywrightGone && tries > 1) return this.#attachNew(version, tries - 1);

@@ -1,4 +1,5 @@
 import { StorageState } from "@svc/contract/browser/storage-state.ts";
+import { seededRandom } from "../support/worker/random.ts";
 
 const TEXTS = [
   "",
@@ -41,7 +42,7 @@ const KEY_PATHS = [undefined, "", "id", "a.b", "not a path"];
 
 /** So many states of odd parts, the same in every run. A save accepts each of them. */
 export function* oddStates(count: number): Generator<object> {
-  const random = randomOf(7);
+  const random = seededRandom(7);
   const one = <Item>(items: readonly Item[]): Item | undefined =>
     items[Math.floor(random() * items.length)];
   const some = <Item>(make: () => Item): Item[] =>
@@ -105,13 +106,4 @@ export function* oddStates(count: number): Generator<object> {
       origins: accepted(some(origin), "origins"),
     };
   }
-}
-
-/** Numbers from 0 to 1 that follow from a seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
 }
