@@ -175,11 +175,12 @@ export function embedding(origins: string[], atOnce: number): string {
 
 /** The page of an origin: it reports that it has begun, and how many entries it lost. */
 export function restoringPage({ localStorage, indexedDB, opfs }: StorageOrigin): string {
-  // In a script of HTML no `<` may stand that is data.
-  const state = JSON.stringify({ localStorage, indexedDB, opfs }).replaceAll("<", "\\u003c");
+  const state = JSON.stringify({ localStorage, indexedDB, opfs });
+  // Not a literal of the state: there `__proto__` is no key. In a script of HTML no `<` may stand that is data.
+  const text = JSON.stringify(state).replaceAll("<", "\\u003c");
   return `<!doctype html><script>
     const tell = (report) => parent.postMessage(report, "*");
     tell("begun");
-    (${RESTORE})(${state}).then(tell, () => tell(null));
+    (${RESTORE})(JSON.parse(${text})).then(tell, () => tell(null));
   </script>`;
 }

@@ -13,23 +13,38 @@ const Paused = z.object({ requestId: z.string(), request: z.object({ url: z.stri
  */
 export async function visitOrigins(mux: CdpMux, stored: StorageOrigin[]): Promise<Reports> {
   const byOrigin = new Map(stored.map((one) => [new URL(one.origin).origin, one]));
-  const pages = new Map([...byOrigin].map(([origin, one]) => [`${origin}/`, restoringPage(one)]));
+  const pages = new Map<string, string>();
+  const reports: Reports = new Map();
+  for (const [origin, one] of byOrigin) {
+    const page = pageOf(one);
+    if (page === null) reports.set(origin, null);
+    else pages.set(`${origin}/`, page);
+  }
+  const origins = [...byOrigin.keys()].filter((origin) => !reports.has(origin));
   const client: OwnClient = new OwnClient(mux, (event) => answer(client, pages, event));
   try {
     await client.open();
     return await mux.unseen(client, async () => {
       await client.call("Fetch.enable");
-      const reports = await Promise.all(
-        bySecurity([...byOrigin.keys()]).map(async ([scheme, origins]) => {
-          const tab = new SeedingTab(client, scheme);
-          pages.set(tab.url, OUTER_PAGE);
-          return tab.visit(origins);
-        }),
-      );
-      return new Map(reports.flatMap((some) => [...some]));
+      const visits = bySecurity(origins).map(([scheme, some]) => {
+        const tab = new SeedingTab(client, scheme);
+        pages.set(tab.url, OUTER_PAGE);
+        return tab.visit(some);
+      });
+      const visited = await Promise.all(visits);
+      return new Map([...reports, ...visited.flatMap((some) => [...some])]);
     });
   } finally {
     client.close();
+  }
+}
+
+/** Null for values that are nested too deeply to be written. */
+function pageOf(stored: StorageOrigin): string | null {
+  try {
+    return restoringPage(stored);
+  } catch {
+    return null;
   }
 }
 
@@ -50,8 +65,9 @@ function isSecure(origin: string): boolean {
 }
 
 function answer(client: OwnClient, pages: Map<string, string>, event: CdpEvent): void {
-  if (event.method !== "Fetch.requestPaused") return;
-  const { requestId, request } = Paused.parse(event.params);
+  const paused = Paused.safeParse(event.params).data;
+  if (event.method !== "Fetch.requestPaused" || !paused) return;
+  const { requestId, request } = paused;
   const page = pages.get(request.url);
   const html = [{ name: "content-type", value: "text/html; charset=utf-8" }];
   const answered =

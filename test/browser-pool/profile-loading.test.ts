@@ -6,7 +6,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byWire, byWireOf, firstPage } from "./clients.ts";
 import { oddStates } from "./odd-states.ts";
-import { below } from "./processes.ts";
 import { Rig } from "./rig.ts";
 
 interface Origin {
@@ -15,6 +14,10 @@ interface Origin {
   indexedDB?: object[];
   opfs?: object[];
 }
+
+/** Stands for a value that JSON.stringify cannot write. */
+const DEEP = "deep";
+const NESTED = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
 
 const item = (name: string, value: string) => ({ name, value });
 const originsOf = (count: number): Origin[] =>
@@ -50,7 +53,8 @@ describe.skipIf(await missingBrowser())("the state of a profile", () => {
 
   function stored(state: object): { profile: { statePath: string } } {
     const statePath = `/objects/${id}.signed`;
-    rig.gateway.objects.set(statePath, { status: 200, body: JSON.stringify(state) });
+    const body = JSON.stringify(state).replace(`"${DEEP}"`, NESTED);
+    rig.gateway.objects.set(statePath, { status: 200, body });
     return { profile: { statePath } };
   }
 
@@ -67,12 +71,6 @@ describe.skipIf(await missingBrowser())("the state of a profile", () => {
       .split("\n")
       .filter((line) => line.includes("profile_partly_loaded"))
       .map((line) => JSON.parse(line));
-
-  const browsers = (): number[] =>
-    below(rig.child.pid ?? 0)
-      .filter(({ command }) => command.includes("remote-debugging-pipe"))
-      .filter(({ command }) => !command.includes("--type=") && !command.includes("bwrap"))
-      .map(({ pid }) => pid);
 
   test(`with ${LIMITS.profileOrigins} origins is loaded in its time`, async () => {
     await place({ origins: originsOf(LIMITS.profileOrigins) });
@@ -216,22 +214,52 @@ describe.skipIf(await missingBrowser())("the state of a profile", () => {
     expect(await readAt(await byCdp(rig, id), "https://files.example", read)).toBe("file é");
   });
 
+  test("has its passkeys, beside all else", async () => {
+    await rig.place(`${id}-writer`);
+    const writer = (await byWire(rig, `${id}-writer`)).contexts()[0];
+    await writer?.credentials.create("site.example");
+    const credentials = await writer?.credentials.get();
+    expect(credentials).toHaveLength(1);
+    await rig.delete(`${id}-writer`);
+    const cookies = [{ name: "n", value: "v", domain: "site.example" }];
+    const origins = originsOf(1);
+    await place({ credentials, cookies, origins });
+    const reader = (await byWire(rig, id)).contexts()[0];
+    expect(await reader?.credentials.get()).toEqual(credentials);
+    expect(await reader?.storageState()).toMatchObject({ cookies, origins });
+  });
+
   test("loads without the parts that no browser takes, and the log counts them", async () => {
     const store = { name: "s", autoIncrement: false, keyPath: "id", indexes: [] };
     const records = [{ value: { id: 1 } }, { value: { id: 1 } }, { value: "secret-value" }];
     const bad = { ...store, name: "bad", keyPath: "not a path", records: [] };
     const database = { name: "d", version: 1, stores: [{ ...store, records }, bad] };
+    const plain = { ...store, keyPath: "a.b" };
+    const odd: unknown = JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}');
+    const other = { name: "e", version: 1, stores: [{ ...plain, records: [{ value: odd }] }] };
+    const deepest = { name: "f", version: 1, stores: [{ ...plain, records: [{ value: DEEP }] }] };
     await place({
       cookies: [
         { name: "", value: "__Host-x=secret-value", domain: "site.example" },
         { name: "good", value: "1", domain: "site.example" },
       ],
-      origins: [{ origin: "https://site.example", indexedDB: [database] }],
+      origins: [
+        { origin: "https://site.example", indexedDB: [database, other] },
+        { origin: "https://deep.example", indexedDB: [deepest] },
+      ],
     });
     const browser = await byCdp(rig, id);
     const cookies = await browser.contexts()[0]?.cookies();
     expect(cookies?.map(({ name }) => name)).toEqual(["good"]);
-    expect(losses()).toMatchObject([{ cookies: 1, origins: 0, entries: 3 }]);
+    expect(losses()).toMatchObject([{ cookies: 1, origins: 1, entries: 3 }]);
+    const kept = `new Promise((resolve) => {
+      const open = indexedDB.open("e");
+      open.onsuccess = () => {
+        const read = open.result.transaction("s").objectStore("s").get(1);
+        read.onsuccess = () => resolve(JSON.stringify(read.result));
+      };
+    })`;
+    expect(await readAt(browser, "https://site.example", kept)).toBe(JSON.stringify(odd));
     expect(rig.stderr).not.toContain("secret-value");
   });
 
@@ -242,34 +270,5 @@ describe.skipIf(await missingBrowser())("the state of a profile", () => {
       await rig.delete(id);
       id += "-next";
     }
-  });
-
-  test("that does not come in its time costs no browser", async () => {
-    await rig.warm();
-    const before = browsers();
-    const statePath = `/objects/${id}.signed`;
-    rig.gateway.objects.set(statePath, { status: 200, body: "{}", isHeld: true });
-    const refused = await rig.put(id, { profile: { statePath } });
-    expect([refused.status, await refused.json()]).toMatchObject([
-      502,
-      { code: "ProfileUnavailable", retryable: true },
-    ]);
-    expect(browsers()).toEqual(before);
-  });
-
-  test("that a browser does not load in its time is given up with that browser", async () => {
-    await rig.warm();
-    const stuck = browsers();
-    expect(stuck.length).toBeGreaterThan(0);
-    for (const pid of stuck) process.kill(pid, "SIGSTOP");
-    const began = performance.now();
-    const refused = await rig.put(id, stored({ origins: originsOf(1) }));
-    expect([refused.status, await refused.json()]).toMatchObject([
-      502,
-      { code: "ProfileUnavailable", retryable: true },
-    ]);
-    // What the gateway waits for beyond an idle pool's own time.
-    expect(performance.now() - began).toBeLessThan(LIMITS.profileLoadMs + LIMITS.hostAnswerMs);
-    await place({ origins: originsOf(1) });
   });
 });
