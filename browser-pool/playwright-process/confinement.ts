@@ -49,7 +49,7 @@ export function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
 }
 
 /** Playwright's own object behind a public one of the same browser; null when there is none. */
-export function implOf(browser: PlaywrightBrowser, object: object): unknown {
+function implOf(browser: PlaywrightBrowser, object: object): unknown {
   const connection: unknown = Reflect.get(browser, "_connection");
   const toImpl = isObject(connection) ? connection.toImpl : null;
   return typeof toImpl === "function" ? toImpl(object) : null;

@@ -16,7 +16,6 @@ export interface PlaywrightContext {
   pages(): unknown[];
   newPage(): Promise<unknown>;
   setStorageState(state: StorageState): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface PlaywrightBrowser {

@@ -3,7 +3,7 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
-import { type Placed, Placement } from "./placement.ts";
+import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
 import type { Profiles } from "../profiles/profiles.ts";
@@ -83,12 +83,12 @@ export class Sessions {
     if (held) return Promise.resolve({ outcome: "placed", placed: held.placed });
     if (this.#refused.has(id) || ask.expiresAt <= Date.now()) return Promise.resolve(ENDED);
     const running = this.#placements.get(id);
-    if (running) return running.watch(caller);
+    if (running) return running.watch(ask.acquireMs, caller);
     const hint = this.#isDraining ? "This pool is draining." : this.#options.hintOf(ask.kind);
     if (hint !== null) return Promise.resolve({ outcome: "unserved", hint });
-    const placement = new Placement((signal) => this.#take(id, ask, signal));
+    const placement = new Placement((wanted) => this.#take(id, ask, wanted));
     this.#placements.set(id, placement);
-    return placement.watch(caller);
+    return placement.watch(ask.acquireMs, caller);
   }
 
   /** Ends a session because the gateway says so, also while its placement is under way, or has yet to arrive. */
@@ -120,23 +120,30 @@ export class Sessions {
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
-  async #take(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+  async #take(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     try {
-      return await this.#find(id, ask, signal);
+      return await this.#find(id, ask, wanted);
     } finally {
       this.#placements.delete(id);
     }
   }
 
-  async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+  async #find(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
+    const { signal } = wanted;
     const asked = performance.now();
     const { warmSlots, profiles } = this.#options;
     // Fetched before a browser is taken: a profile that cannot be had costs no browser.
     const profile = ask.profile ? await profiles.fetch(ask.profile.statePath, signal) : null;
     if (signal.aborted) return ENDED;
     if (profile instanceof ProfileFault) return { outcome: "failed", fault: profile };
-    const slot = await warmSlots.take(ask.acquireMs, signal);
-    if (!slot) return { outcome: "none", error: "No slot became free in time." };
+    const wish = { waits: ask.acquireMs > 0, since: ask.waitingSince ?? Date.now() };
+    if (wish.waits) wanted.waits();
+    const slot = await warmSlots.take(wish, signal);
+    if (!slot) return NO_SLOT;
+    if (!(await wanted.found())) {
+      warmSlots.giveBack(slot);
+      return NO_SLOT;
+    }
     const fault = profile && (await profile.loadInto(slot));
     if (!fault && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
     void warmSlots.retire(slot);
