@@ -3,6 +3,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { call, newOrg, newPool } from "../support/worker/gateway.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();
@@ -94,7 +95,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
       create("e", "{}", capped.key),
     ]);
     expect(refused.map(({ status }) => status)).toEqual([429, 429]);
-    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: "admin" };
+    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: ADMIN_TOKEN };
     await call(`/admin/orgs/${capped.orgId}`, patch);
     expect((await create("e", "{}", capped.key)).status).toBe(201);
   });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import * as z from "zod";
-import { HOST_TOKEN } from "../fakes/heartbeat-gateway.ts";
+import { HOST_TOKEN } from "../secrets.ts";
 
 const MINUTE = 60_000;
 /** A host has time to stop, on a computer however busy; one that takes longer ends with 1. */
