@@ -1,4 +1,5 @@
-export const LOG_LEVELS = ["info", "warn", "error"] as const;
+/** How much a line matters, from the least. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
@@ -13,9 +14,7 @@ export interface LogLine {
   room: string;
   /** The name of the event, in snake_case. */
   event: string;
-  requestId?: string;
-  /** The text of an error. */
-  reason?: string;
+  /** `reason` is the text of an error. */
   [field: string]: unknown;
 }
 
@@ -49,5 +48,5 @@ export function logOf(room: string): Record<LogLevel, Say> {
     (level: LogLevel): Say =>
     (event, fields = {}) =>
       console[level](JSON.stringify(logLine(level, room, event, fields, new Date())));
-  return { info: say("info"), warn: say("warn"), error: say("error") };
+  return { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
 }

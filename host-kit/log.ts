@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import { LOG_LEVELS } from "@svc/contract/log.ts";
 import { type Logger, destination, pino } from "pino";
 import * as z from "zod";
 import { readable } from "./log-line.ts";
@@ -19,7 +20,7 @@ export const LOG_FORMAT = optionalSetting({
 
 const Line = z.looseObject({
   time: z.string().default(""),
-  level: z.string().default("info"),
+  level: z.enum(LOG_LEVELS).catch("info"),
   room: z.string().default(""),
   event: z.string().default(""),
 });
