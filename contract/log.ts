@@ -40,6 +40,14 @@ const textOf = (reason: unknown): string =>
       ? String(reason)
       : JSON.stringify(reason);
 
+/** A token of ours (a payload and its MAC) and an API key, wherever they stand: in the text of an error, in a URL. */
+const CAPABILITIES = /(?<![\w-])[\w-]{20,}\.[\w-]{43}(?![\w-])|(svc_live_)\w+/g;
+
+/** A line of a log without the tokens and keys in it. No line should have one: errors of others may quote a URL. */
+export function withoutCapabilities(text: string): string {
+  return text.replaceAll(CAPABILITIES, (_all, prefix: string | undefined) => `${prefix ?? ""}***`);
+}
+
 type Say = (event: string, fields?: LogFields) => void;
 
 /** The log of a room, written to the console as lines of JSON. */
@@ -47,6 +55,8 @@ export function logOf(room: string): Record<LogLevel, Say> {
   const say =
     (level: LogLevel): Say =>
     (event, fields = {}) =>
-      console[level](JSON.stringify(logLine(level, room, event, fields, new Date())));
+      console[level](
+        withoutCapabilities(JSON.stringify(logLine(level, room, event, fields, new Date()))),
+      );
   return { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
 }

@@ -87,6 +87,15 @@ test("what is no terminal gets JSON: time, level as a word, room, event, fields"
   expect(new Date(at).toISOString()).toBe(at);
 });
 
+test("a host's line has no token and no key, whoever quotes them", () => {
+  const program = `import { createLog } from "@svc/host-kit/log.ts";
+    const token = "${"p".repeat(40)}.${"m".repeat(43)}";
+    createLog("vm-host").warn({ reason: "no /objects/" + token, key: "${KEY}" }, "not_stored");`;
+  const args = ["--input-type=module", "-e", program];
+  const { stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  expect(JSON.parse(stderr)).toMatchObject({ reason: "no /objects/***", key: "svc_live_***" });
+});
+
 test("a line of the Worker's log is passed on to the byte", () => {
   const message = '{"level":"info", "event":"request"}';
   expect(lineOf({ timestamp: 0, level: "log", message })).toBe(message);
