@@ -12,28 +12,41 @@ interface Goodbye {
   reason: string;
 }
 
-/** The customer sockets of one session, and how the last of them ended. */
+/**
+ * The customer sockets of one session, and how the last of them ended. The gateway learns both counts, which only grow: a
+ * socket that came and went between two heartbeats shows in them.
+ */
 export class CustomerSockets {
   lastClose: SocketEnd | null = null;
   lastActivityAt = Date.now();
   readonly #open = new Set<CustomerSocket>();
   readonly #onChange: () => void;
+  #opens = 0;
   #goodbye: Goodbye | null = null;
 
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
-  get size(): number {
-    return this.#open.size;
+  /** Sockets that were opened, ever. */
+  get opens(): number {
+    return this.#opens;
   }
 
-  add(socket: CustomerSocket): void {
+  /** Sockets that have ended, ever. */
+  get closes(): number {
+    return this.#opens - this.#open.size;
+  }
+
+  /** Counts a socket, before its upgrade is answered. Returns its number among `opens`. */
+  add(socket: CustomerSocket): number {
     this.#open.add(socket);
+    this.#opens += 1;
     this.touch();
     this.#onChange();
     // The session ended while this socket was opening.
     if (this.#goodbye) socket.end(this.#goodbye.code, this.#goodbye.reason);
+    return this.#opens;
   }
 
   remove(socket: CustomerSocket, end: SocketEnd): void {

@@ -201,7 +201,7 @@ export class HostDO extends DurableObject<Env> {
   }
 
   #tellReport(from: Beat, report: Report): Promise<ReportAnswer> {
-    if ("sockets" in report) return this.env.SESSIONS.getByName(report.id).report(from, report);
+    if ("opens" in report) return this.env.SESSIONS.getByName(report.id).report(from, report);
     return this.env.SANDBOXES.getByName(report.id).report(from, report);
   }
 

@@ -18,8 +18,8 @@ export class FakePool {
   readonly #onChange: () => void;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false });
-  /** Open sockets of each session. */
-  readonly #sessions = new Map<string, number>();
+  /** Sockets of each session. */
+  readonly #sessions = new Map<string, { opens: number; closes: number }>();
   #seq = 0;
 
   constructor(hostToken: string, onChange: () => void) {
@@ -50,7 +50,7 @@ export class FakePool {
   beat(): PoolHeartbeat {
     const now = Date.now();
     const slots = [...this.#sessions].map(
-      ([id, sockets]) => ({ id, kind: "fast", sockets, lastActivityAt: now }) as const,
+      ([id, counts]) => ({ id, kind: "fast", ...counts, lastActivityAt: now }) as const,
     );
     return {
       type: "pool",
@@ -81,7 +81,7 @@ export class FakePool {
     const id = idOf(request);
     if (!(await isFromGateway(request, this.#hostToken, id))) return replyText(response, 401);
     if (request.method === "PUT") {
-      this.#sessions.set(id, 0);
+      this.#sessions.set(id, { opens: 0, closes: 0 });
       const bootId = this.#bootId;
       const placed: SlotPlaced = { acquiredMs: 0, bootId, seq: this.#nextSeq() };
       replyJson(response, 201, placed);
@@ -103,14 +103,14 @@ export class FakePool {
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
       serve(webSocket);
       if (isDirect) return;
-      this.#count(id, 1);
-      webSocket.on("close", () => this.#count(id, -1));
+      this.#count(id, "opens");
+      webSocket.on("close", () => this.#count(id, "closes"));
     });
   }
 
-  #count(id: string, change: 1 | -1): void {
-    const open = this.#sessions.get(id);
-    if (open !== undefined) this.#sessions.set(id, open + change);
+  #count(id: string, what: "opens" | "closes"): void {
+    const counts = this.#sessions.get(id);
+    if (counts) counts[what] += 1;
     this.#onChange();
   }
 }

@@ -14,24 +14,50 @@ import type { MuxClient } from "./sessions.ts";
 const GOODBYE_MS = 2_000;
 
 export interface CustomerOptions {
-  webSocket: WebSocket;
-  socket: Socket;
   mux: CdpMux;
   pipe: CdpPipe;
   onTraffic: () => void;
   onEnd: (end: SocketEnd) => void;
 }
 
-/** A raw CDP socket of a customer: a client of the multiplexer. */
+interface Line {
+  webSocket: WebSocket;
+  backlog: Backlog;
+}
+
+/** A raw CDP socket of a customer: a client of the multiplexer. The client is attached before its upgrade is answered. */
 export class CdpCustomer implements MuxClient {
   readonly #options: CustomerOptions;
-  readonly #backlog: Backlog;
+  #line: Line | null = null;
+  #goodbye: { code: number; reason: string } | null = null;
   #hasLeft = false;
 
   constructor(options: CustomerOptions) {
     this.#options = options;
-    const { webSocket, socket, pipe } = options;
-    this.#backlog = new Backlog({
+  }
+
+  /** Gets the client its browser-level session. */
+  attach(): Promise<void> {
+    return this.#options.mux.attach(this);
+  }
+
+  /** Gives the browser-level session back: the socket never opened. */
+  giveUp(): void {
+    this.#options.mux.detach(this);
+  }
+
+  /** Takes the open socket. */
+  open(webSocket: WebSocket, socket: Socket): void {
+    this.#line = { webSocket, backlog: this.#backlogOf(webSocket, socket) };
+    webSocket.on("message", (data) => this.#receive(webSocket, data));
+    webSocket.on("error", () => webSocket.terminate());
+    webSocket.on("close", (code) => this.#closed(code));
+    if (this.#goodbye) this.end(this.#goodbye.code, this.#goodbye.reason);
+  }
+
+  #backlogOf(webSocket: WebSocket, socket: Socket): Backlog {
+    const { pipe } = this.#options;
+    const backlog = new Backlog({
       waitingBytes: () => webSocket.bufferedAmount,
       sentBytes: () => socket.bytesWritten - socket.writableLength,
       highBytes: BACKLOG_BYTES,
@@ -40,22 +66,17 @@ export class CdpCustomer implements MuxClient {
       onLow: () => pipe.release(),
       onStalled: () => webSocket.terminate(),
     });
-    socket.on("drain", () => this.#backlog.check());
-    webSocket.on("message", (data) => this.#receive(data));
-    webSocket.on("error", () => webSocket.terminate());
-    webSocket.on("close", (code) => this.#closed(code));
-    // Nothing is read before the browser has given this client a session.
-    webSocket.pause();
+    socket.on("drain", () => backlog.check());
+    return backlog;
   }
 
-  async start(): Promise<void> {
-    await this.#options.mux.attach(this);
-    this.#options.webSocket.resume();
-  }
-
-  /** Closes the socket with a reason; cuts it when the customer does not answer. */
+  /** Closes the socket with a reason, now or as soon as it is open; cuts it when the customer does not answer. */
   end(code: number, reason: string): void {
-    const { webSocket } = this.#options;
+    if (!this.#line) {
+      this.#goodbye ??= { code, reason };
+      return;
+    }
+    const { webSocket } = this.#line;
     webSocket.resume();
     webSocket.close(code, shortReason(reason));
     setTimeout(() => webSocket.terminate(), GOODBYE_MS).unref();
@@ -75,27 +96,28 @@ export class CdpCustomer implements MuxClient {
   }
 
   #write(text: Buffer): void {
-    const { webSocket } = this.#options;
+    if (!this.#line) return;
+    const { webSocket, backlog } = this.#line;
     if (webSocket.readyState !== webSocket.OPEN) return;
     webSocket.send(text, { binary: false });
-    this.#backlog.check();
+    backlog.check();
   }
 
-  #receive(data: RawData): void {
+  #receive(webSocket: WebSocket, data: RawData): void {
     this.#options.onTraffic();
     const call = readCall(textOf(data));
     if ("error" in call) this.answer(call);
-    else this.#send(call);
+    else this.#send(webSocket, call);
   }
 
-  #send(call: ClientCall): void {
+  #send(webSocket: WebSocket, call: ClientCall): void {
     const forbidden = forbiddenBy(call);
     if (forbidden) {
       this.answer(forbiddenReply(call, forbidden));
       if (forbidden === "leave") this.#leave();
       return;
     }
-    const { mux, pipe, webSocket } = this.#options;
+    const { mux, pipe } = this.#options;
     if (mux.send(this, call)) return;
     webSocket.pause();
     pipe.whenWritable(() => webSocket.resume());
@@ -108,7 +130,7 @@ export class CdpCustomer implements MuxClient {
 
   // ws reports 1006 when the socket ended without a close frame.
   #closed(code: number): void {
-    this.#backlog.close();
+    this.#line?.backlog.close();
     this.#options.mux.detach(this);
     this.#options.onEnd(this.#hasLeft || code !== 1006 ? "clean" : "dropped");
   }

@@ -2,8 +2,11 @@ import { Server } from "node:http";
 import type { Socket } from "node:net";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { StoredState } from "../stored-state.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
+import type { SocketEnd } from "../customer-sockets.ts";
 import {
   type Answer,
+  type CustomerEvent,
   type Handover,
   Question,
   controlText,
@@ -12,6 +15,7 @@ import {
 } from "../playwrights/messages.ts";
 import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
+import { ClientContexts } from "./client-contexts.ts";
 import { confine, keepEndpoint } from "./confinement.ts";
 import { Customer } from "./customer.ts";
 import { listeningAt } from "./network.ts";
@@ -20,6 +24,12 @@ import { LineTransport } from "./transport.ts";
 
 /** As long as a launch may take: attaching is part of a launch. */
 const ATTACH_MS = 60_000;
+
+/** How long a client waits for the end of what another one has left. */
+const LEAVING_MS = 2_000;
+
+const isEnd = (event: CustomerEvent): event is SocketEnd =>
+  event === "clean" || event === "dropped";
 
 type Goodbye = Extract<Question, { end: number }>;
 
@@ -43,6 +53,7 @@ export class Attachment {
   #key = "";
   #browser: PlaywrightBrowser | null = null;
   #server: Server | null = null;
+  #contexts: ClientContexts | null = null;
 
   constructor(own: ThisPlaywright, socket: Socket) {
     this.#own = own;
@@ -54,21 +65,38 @@ export class Attachment {
     );
   }
 
-  /** Takes over the socket of a customer. */
-  accept(handover: Handover, socket: Socket): void {
+  /** Takes over the socket of a customer; null when the socket did not arrive. */
+  async accept(handover: Handover, socket: Socket | null): Promise<void> {
     const { client } = handover;
-    if (!this.#server) {
-      socket.destroy();
-      return;
+    const server = this.#server;
+    const contexts = this.#contexts;
+    if (!socket || !server || !contexts) {
+      socket?.destroy();
+      return this.#tell(client, "dropped");
     }
     const customer = new Customer(socket, (event) => {
-      if (event === "clean" || event === "dropped") this.#customers.delete(client);
-      this.#line.write(controlText({ client, event }));
+      if (isEnd(event)) this.#left(client, customer, event);
+      this.#tell(client, event);
     });
+    this.#tell(client, "taken");
+    // What a client before has left is gone before the next one looks.
+    await inTime(contexts.settled(), LEAVING_MS);
+    if (customer.isOver) return;
     this.#customers.set(client, customer);
-    customer.start(this.#server, handover);
+    contexts.adopt(customer);
+    contexts.as(customer, () => customer.start(server, handover));
     const goodbye = this.#goodbyes.get(client);
     if (goodbye) this.#end(goodbye);
+  }
+
+  #left(client: number, customer: Customer, end: SocketEnd): void {
+    this.#customers.delete(client);
+    this.#goodbyes.delete(client);
+    this.#contexts?.left(customer, end);
+  }
+
+  #tell(client: number, event: CustomerEvent): void {
+    this.#line.write(controlText({ client, event }));
   }
 
   #end(goodbye: Goodbye): void {
@@ -107,6 +135,7 @@ export class Attachment {
     const options = { artifactsDir: filesOf(root, key), timeout: ATTACH_MS };
     const browser = await playwright.chromium.connectOverCDP(this.#transport, options);
     confine(browser, proxyOf(key));
+    this.#contexts = new ClientContexts(browser);
     this.#browser = browser;
     const [context] = browser.contexts();
     if (!context) throw new Error("the browser has no default context");

@@ -1,5 +1,6 @@
 import { IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
+import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
 import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
@@ -39,15 +40,31 @@ export class Customer {
     socket.once("close", () => this.#closed());
   }
 
+  /** Whether the socket has ended, or was told its end. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Lets Playwright's server answer the upgrade. */
-  start(server: Server, { path, headers, head }: Handover): void {
+  start(server: Server, { path, headers, head, opens }: Handover): void {
     const socket = this.#socket;
-    this.#watchWrites();
+    this.#watchWrites(opens);
     const request = Object.assign(new IncomingMessage(socket), { url: path, method: "GET" });
     Object.assign(request.headers, headers);
     server.emit("upgrade", request, socket, Buffer.from(head, "base64"));
     // After its own listener: nothing is read before that.
     socket.on("data", (chunk: Buffer) => this.#heard(chunk));
+  }
+
+  /** Has all that the socket tells its listeners run by `run`. */
+  inside(run: (work: () => boolean) => boolean): void {
+    const socket = this.#socket;
+    const emit = socket.emit.bind(socket);
+    Object.defineProperty(socket, "emit", {
+      configurable: true,
+      writable: true,
+      value: (...args: Parameters<Socket["emit"]>): boolean => run(() => emit(...args)),
+    });
   }
 
   /** Ends the socket with a close frame. Playwright writes whole frames, so a frame fits between them. */
@@ -59,10 +76,11 @@ export class Customer {
     setTimeout(() => this.#socket.destroy(), GOODBYE_MS).unref();
   }
 
-  #watchWrites(): void {
+  #watchWrites(opens: number): void {
     const socket = this.#socket;
     const write: unknown = Reflect.get(socket, "write");
     if (typeof write !== "function") throw new TypeError("a socket cannot write");
+    let isFirst = true;
     Object.defineProperty(socket, "write", {
       configurable: true,
       // Node replaces it when the other side has ended.
@@ -70,7 +88,13 @@ export class Customer {
       value: (...args: unknown[]): unknown => {
         // What comes after the goodbye would be an error of the socket.
         if (this.#isOver) return true;
-        const isFast: unknown = write.apply(socket, args);
+        const [first, ...rest] = args;
+        const isFast: unknown = write.call(
+          socket,
+          isFirst ? numbered(first, opens) : first,
+          ...rest,
+        );
+        isFirst = false;
         this.#backlog.check();
         return isFast;
       },
@@ -89,4 +113,10 @@ export class Customer {
     this.#backlog.close();
     this.#say(this.#fromClient.sawClose ? "clean" : "dropped");
   }
+}
+
+/** The answer to an upgrade, with the number of the socket. Playwright's server writes it as one text. */
+function numbered(answer: unknown, opens: number): unknown {
+  if (typeof answer !== "string" || !answer.startsWith("HTTP/1.1 101 ")) return answer;
+  return answer.replace("\r\n\r\n", `\r\n${OPENS_HEADER}: ${opens}\r\n\r\n`);
 }

@@ -21,12 +21,14 @@ process.on("unhandledRejection", (error) => console.error(error));
 const playwright = await playwrightOf(version);
 closeNetwork(root);
 const attachments = new Map<string, Attachment>();
-process.on("message", (message, socket) => {
-  if (!(socket instanceof Socket)) return;
+process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;
+  // A socket that its client has closed meanwhile does not arrive.
+  const socket = given instanceof Socket ? given : null;
   const attachment = handover && attachments.get(handover.key);
-  if (attachment) attachment.accept(handover, socket);
-  else socket.destroy();
+  if (attachment) void attachment.accept(handover, socket);
+  // The pool counts a socket that nobody takes as dropped.
+  else socket?.destroy();
 });
 process.on("disconnect", () => process.exit());
 

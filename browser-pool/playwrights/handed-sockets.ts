@@ -13,6 +13,9 @@ const PASSED = [
   "user-agent",
 ];
 
+/** A Playwright says nothing of a socket that it never got: after this time the socket counts as dropped. */
+const TAKEN_MS = 10_000;
+
 /** Called for a customer's socket that a Playwright has. */
 export interface Watch {
   onTraffic: () => void;
@@ -35,6 +38,8 @@ interface Source {
 interface Client extends CustomerSocket {
   watch: Watch;
   isFull: boolean;
+  /** Runs until the Playwright has said that it has the socket. */
+  untaken: NodeJS.Timeout;
 }
 
 /** The customers' sockets of one browser that were handed over to one Playwright. Bytes pass there; here sockets are counted. */
@@ -57,15 +62,24 @@ export class HandedSockets {
   add(watch: Watch): { id: number; client: CustomerSocket } {
     const id = this.#nextId++;
     const end = (code: number, reason: string): void => this.#ask({ end: id, code, reason });
-    const client = { watch, isFull: false, end };
+    const untaken = setTimeout(() => this.lost(id), TAKEN_MS).unref();
+    const client = { watch, isFull: false, untaken, end };
     this.#clients.set(id, client);
     return { id, client };
+  }
+
+  /** Counts a socket as dropped that the Playwright does not have. */
+  lost(id: number): void {
+    const client = this.#clients.get(id);
+    if (client) this.#gone(id, client, "dropped");
   }
 
   /** Takes what the Playwright says of a socket. */
   heard(id: number, event: CustomerEvent): void {
     const client = this.#clients.get(id);
     if (!client) return;
+    clearTimeout(client.untaken);
+    if (event === "taken") return;
     if (event === "active") client.watch.onTraffic();
     else if (event === "full") this.#hold(client);
     else if (event === "drained") this.#release(client);
@@ -79,6 +93,7 @@ export class HandedSockets {
 
   #gone(id: number, client: Client, end: SocketEnd): void {
     this.#clients.delete(id);
+    clearTimeout(client.untaken);
     this.#release(client);
     client.watch.onEnd(client, end);
   }
@@ -96,9 +111,11 @@ export class HandedSockets {
   }
 }
 
+/** Where a socket goes: the slot's key, the customer's number at this Playwright, its number in the session, the endpoint's path. */
+export type Destination = Pick<Handover, "key" | "client" | "opens" | "path">;
+
 /** The message that goes with a socket. Bytes that came early and lie in this process go along. */
-export function handoverOf(key: string, client: number, path: string, arrival: Arrival): Handover {
-  const { request, socket, head } = arrival;
+export function handoverOf(to: Destination, { request, socket, head }: Arrival): Handover {
   const headers: Record<string, string> = {};
   for (const name of PASSED) {
     const value = request.headers[name];
@@ -106,5 +123,5 @@ export function handoverOf(key: string, client: number, path: string, arrival: A
   }
   const early: unknown = socket.read();
   const bytes = Buffer.isBuffer(early) ? Buffer.concat([head, early]) : head;
-  return { key, client, path, headers, head: bytes.toString("base64") };
+  return { ...to, headers, head: bytes.toString("base64") };
 }

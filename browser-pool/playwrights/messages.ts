@@ -19,14 +19,16 @@ export const Question = z.union([
 ]);
 export type Question = z.infer<typeof Question>;
 
-/** An event of a customer's socket: it sends, too much waits for it, no more waits for it, it has ended. */
-const CustomerEvent = z.enum(["active", "full", "drained", "clean", "dropped"]);
+/** An event of a customer's socket: it has arrived, it sends, too much waits for it, no more waits for it, it has ended. */
+const CustomerEvent = z.enum(["taken", "active", "full", "drained", "clean", "dropped"]);
 export type CustomerEvent = z.infer<typeof CustomerEvent>;
 
 /** Goes by the process channel, with the socket of a customer whose upgrade is to be answered. */
 export const Handover = z.object({
   key: z.string(),
   client: z.int(),
+  /** The number of the socket among the session's `opens`: the answer to the upgrade names it. */
+  opens: z.int(),
   path: z.string(),
   headers: z.record(z.string(), z.string()),
   /** Bytes that came after the upgrade, base64. */

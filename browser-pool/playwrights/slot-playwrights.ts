@@ -2,8 +2,10 @@ import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { StoredState } from "../stored-state.ts";
-import type { CustomerSocket } from "../customer-sockets.ts";
-import { type Arrival, type Watch, handoverOf } from "./handed-sockets.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
+import type { CustomerSockets } from "../customer-sockets.ts";
+import { type Arrival, handoverOf } from "./handed-sockets.ts";
 import { AttachedPlaywright, PlaywrightGone } from "./attached-playwright.ts";
 import type { PlaywrightProcesses } from "./processes.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
@@ -36,13 +38,24 @@ export class SlotPlaywrights {
     await this.#attached(version);
   }
 
-  /** Hands a customer's socket over to the Playwright of a minor. */
-  async open(version: WireVersion, arrival: Arrival, watch: Watch): Promise<CustomerSocket> {
-    const { playwright, path } = await this.#living(version);
-    const { id, client } = playwright.sockets.add(watch);
-    const handover = handoverOf(this.#key, id, path, arrival);
-    await this.#processes.give(version, handover, arrival.socket);
-    return client;
+  /** Hands a customer's socket over to the Playwright of a minor. Rejects when none answers in time: the socket is here still. */
+  async open(version: WireVersion, arrival: Arrival, sockets: CustomerSockets): Promise<void> {
+    const attached = await inTime(this.#living(version), LIMITS.slotUpgradeMs);
+    if (attached === LATE) throw new Error("no Playwright in time");
+    const { playwright, path } = attached;
+    const { id, client } = playwright.sockets.add({
+      onTraffic: () => sockets.touch(),
+      onEnd: (ended, end) => sockets.remove(ended, end),
+    });
+    // Counted first: the Playwright may tell its end before anything else runs here.
+    const opens = sockets.add(client);
+    const to = { key: this.#key, client: id, opens, path };
+    try {
+      await this.#processes.give(version, handoverOf(to, arrival), arrival.socket);
+    } catch (error) {
+      playwright.sockets.lost(id);
+      throw error;
+    }
   }
 
   /** Gives the default context a stored state, by the newest minor. */

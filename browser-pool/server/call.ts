@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Log } from "@svc/host-kit/log.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
@@ -17,6 +18,7 @@ export interface SlotCall {
 /** A customer's upgrade, on its way to the browser of its session. */
 export interface UpgradeCall {
   session: Session;
+  log: Log;
   served: ServedVersions;
   request: IncomingMessage;
   socket: Socket;

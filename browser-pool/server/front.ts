@@ -7,10 +7,10 @@ import { createHostServer } from "@svc/host-kit/server.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { openCdp } from "./cdp.ts";
-import { drain, endSlot, placeSlot } from "./slots.ts";
+import { drain, endSlot, placeSlot, seeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
-const ROUTES = { slots: { PUT: placeSlot, DELETE: endSlot }, drain: { POST: drain } };
+const ROUTES = { slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot }, drain: { POST: drain } };
 const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
@@ -62,7 +62,8 @@ async function upgrade(
   front.onCall();
   const session = front.sessions.get(id);
   if (!session) return refuseUpgrade(socket, 404, "No such session\n");
-  await UPGRADES[root]({ session, served: front.served, request, socket, head });
+  const { served, log } = front;
+  await UPGRADES[root]({ session, served, log, request, socket, head });
 }
 
 /** `/slots/<id>` as its two parts; `/drain` counts as its own id. */

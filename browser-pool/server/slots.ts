@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { wireMismatch } from "@svc/contract/browser/wire-versions.ts";
-import { PlaceSlot, type SlotRefused } from "@svc/contract/host-protocol/slots.ts";
+import { PlaceSlot, type SlotRefused, type SlotSeen } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { SlotCall } from "./call.ts";
@@ -29,6 +29,13 @@ export async function placeSlot(call: SlotCall): Promise<void> {
   if (placed.outcome === "none") return refuse(response, 409, { error: placed.error });
   if (placed.outcome === "failed") return refuse(response, 502, { error: placed.error });
   refuse(response, 503, { error: "Not served here.", hint: placed.hint });
+}
+
+/** GET /slots/:sessionId */
+export async function seeSlot({ sessions, id, response }: SlotCall): Promise<void> {
+  const slot = sessions.report(id);
+  if (!slot) return replyText(response, 404, "No such session\n");
+  replyJson(response, 200, { bootId: sessions.bootId, slot } satisfies SlotSeen);
 }
 
 /** DELETE /slots/:sessionId. Answered before the browser has ended. */

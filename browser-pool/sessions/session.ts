@@ -47,13 +47,14 @@ export class Session {
   }
 
   report(ended?: HostEndReason): SlotReport {
-    const { size, lastClose, lastActivityAt } = this.sockets;
+    const { opens, closes, lastClose, lastActivityAt } = this.sockets;
     return {
       id: this.id,
       kind: this.#kind,
-      sockets: ended ? 0 : size,
+      opens,
+      closes: ended ? opens : closes,
       lastActivityAt,
-      ...(size === 0 && lastClose && { lastClose }),
+      ...(opens === closes && lastClose && { lastClose }),
       ...(ended && { ended }),
     };
   }

@@ -69,6 +69,11 @@ export class Sessions {
     ];
   }
 
+  /** The report of one session, also of one that ended here and of which the gateway has not heard. */
+  report(id: string): SlotReport | null {
+    return this.#sessions.get(id)?.report() ?? this.#ended.get(id) ?? null;
+  }
+
   /** Forgets ended sessions that the gateway has heard of. */
   forget(reports: SlotReport[]): void {
     for (const report of reports) if (report.ended) this.#ended.delete(report.id);

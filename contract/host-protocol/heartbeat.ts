@@ -14,9 +14,11 @@ export type HostEndReason = z.infer<typeof HostEndReason>;
 export const SlotReport = z.object({
   id: z.string(),
   kind: BrowserKind,
-  /** Open customer sockets, /ws and /cdp together. */
-  sockets: count,
-  /** How the last customer socket went, once the count fell to 0. */
+  /** Customer sockets that were opened since the placement, /ws and /cdp together. Only grows, so that no merge of reports hides a socket. */
+  opens: count,
+  /** How many of them have ended. */
+  closes: count,
+  /** How the last one ended, while none is open. */
   lastClose: z.enum(["clean", "dropped"]).exactOptional(),
   /** Set once the host ended it; repeated until the gateway has answered. */
   ended: HostEndReason.exactOptional(),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { BrowserKind } from "../browser/session.ts";
+import { SlotReport } from "./heartbeat.ts";
 
 /** PUT /slots/:sessionId: place a session on this pool. Idempotent by the id. */
 export const PlaceSlot = z.object({
@@ -16,6 +17,13 @@ export const PlaceSlot = z.object({
   profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
+
+/** Header of a 101 of a pool: the number of this socket among the session's `opens`. */
+export const OPENS_HEADER = "x-svc-opens";
+
+/** 200 of GET /slots/:sessionId: the session as the pool sees it now; 404: it is not there. */
+export const SlotSeen = z.object({ bootId: z.string(), slot: SlotReport });
+export type SlotSeen = z.infer<typeof SlotSeen>;
 
 /** POST /slots/:sessionId/allowed-domains -> 200: replaces the list; empty is unrestricted. */
 export const SlotDomains = z.object({ domains: z.array(z.string()) });

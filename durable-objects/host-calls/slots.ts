@@ -3,6 +3,7 @@ import {
   type SlotDomains,
   SlotPlaced,
   SlotRefused,
+  SlotSeen,
 } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
@@ -93,6 +94,17 @@ export async function endSlot(env: Env, base: string, subject: Subject): Promise
     const url = hostUrl(base, "slots", subject.id);
     const response = await call(env, url, subject, { method: "DELETE", signal });
     await response.body?.cancel();
+  });
+}
+
+/** The session as its host sees it now; null when the host does not hold it. Throws when the host does not say. */
+export async function seeSlot(env: Env, base: string, subject: Subject): Promise<SlotSeen | null> {
+  return within(LIMITS.hostAnswerMs, async (signal) => {
+    const response = await call(env, hostUrl(base, "slots", subject.id), subject, { signal });
+    const text = await response.text();
+    if (response.status === 404) return null;
+    if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
+    return SlotSeen.parse(JSON.parse(text));
   });
 }
 

@@ -112,9 +112,9 @@ export type Report = SlotReport | VmReport;
 
 /** The part of a report that a session or sandbox must hear of when it changes. */
 export function signatureOf(report: Report): string {
-  if ("sockets" in report) {
-    const { sockets, lastClose, ended } = report;
-    return JSON.stringify([sockets, lastClose, ended]);
+  if ("opens" in report) {
+    const { opens, closes, lastClose, ended } = report;
+    return JSON.stringify([opens, closes, lastClose, ended]);
   }
   const { state, ended, lastActivityAt, recordId, durable, checkpointAt } = report;
   return JSON.stringify([state, ended, lastActivityAt, recordId, durable, checkpointAt]);

@@ -2,14 +2,20 @@ import type { SessionState } from "./transitions.ts";
 
 /**
  * What a change obliges a session's object to. `reservation`: keep it, or free it. `usage`: write the bill. `host`: tell
- * its host's object. `slot`: have the host end the session; told once, the others are repeated until done.
+ * its host's object. `slot`: have the host end the session. `presence`: ask the host for its sockets. The last two are
+ * done once, the others are repeated until done.
  */
-export type SessionDuty = "reservation" | "usage" | "host" | "slot";
+export type SessionDuty = "reservation" | "usage" | "host" | "slot" | "presence";
 
 /** The duties of going from one state to another. */
 export function duties(before: SessionState, after: SessionState): SessionDuty[] {
-  if (before.status === after.status) return [];
+  if (before.status === after.status) return isAskedAgain(before, after) ? ["presence"] : [];
   if (after.status === "active") return ["reservation", "usage", "host"];
   if (before.status === "creating") return ["reservation"];
   return ["reservation", "usage", "host", "slot"];
+}
+
+function isAskedAgain(before: SessionState, after: SessionState): boolean {
+  if (before.status !== "active" || after.status !== "active") return false;
+  return (after.claim?.asked ?? 0) > (before.claim?.asked ?? 0);
 }

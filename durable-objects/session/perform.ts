@@ -1,9 +1,9 @@
 import { writeSegment } from "../../control-plane/usage.ts";
-import { endSlot } from "../host-calls/slots.ts";
+import { endSlot, seeSlot } from "../host-calls/slots.ts";
 import { notePlacement } from "../host/placement.ts";
 import type { SessionDuty } from "./duties.ts";
 import type { StoredSession } from "./record.ts";
-import type { SessionEvent, SessionState } from "./transitions.ts";
+import { type SessionEvent, type SessionState, eventOf } from "./transitions.ts";
 
 /** The host is told of an end once its customer has the answer. */
 const ackMs = 10;
@@ -23,11 +23,22 @@ export async function perform(
       return [];
     case "host":
       return notePlacement(env, session, session.state.status === "active");
+    case "presence":
+      return askPresence(env, session);
     case "slot":
       await scheduler.wait(ackMs);
       if (session.place) await endSlot(env, session.place.url, session);
       return [];
   }
+}
+
+/** Asks the host for its count of the session's sockets. A host that does not hold the session has lost it. */
+async function askPresence(env: Env, session: StoredSession): Promise<readonly SessionEvent[]> {
+  const { place } = session;
+  if (!place) return [];
+  const seen = await seeSlot(env, place.url, session);
+  if (seen?.bootId === place.bootId) return [eventOf(seen.slot)];
+  return [{ type: "hostLost", seenAt: Date.now() }];
 }
 
 async function settleReservation(env: Env, session: StoredSession): Promise<void> {

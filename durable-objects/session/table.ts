@@ -13,10 +13,13 @@ export const SESSION_TABLE: Table<StoredSession, SessionEvent, SessionDuty> = {
   // All else is left to the alarm: now it would take the machine from the customer.
   atOnce: (_before, { state }, fresh) =>
     fresh.filter(
-      (duty) => duty === "slot" || (duty === "reservation" && state.status !== "active"),
+      (duty) =>
+        duty === "slot" ||
+        duty === "presence" ||
+        (duty === "reservation" && state.status !== "active"),
     ),
-  // The release is forwarded once: the next heartbeat mends what it misses.
-  unwritten: ["slot"],
+  // The release is forwarded once: the next heartbeat mends what it misses. The question for sockets has a timer.
+  unwritten: ["slot", "presence"],
   giveUpAt: (state) => (state.status === "creating" ? state.giveUpAt : null),
   eraseAt: (state) => {
     if (state.status === "failed") return 0;

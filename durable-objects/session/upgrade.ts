@@ -1,3 +1,4 @@
+import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuse, relay } from "../host-calls/relay.ts";
 import { hostBearer, hostUrl } from "../host-calls/slots.ts";
@@ -13,8 +14,14 @@ export async function upgrade(live: LiveSession, request: Request): Promise<Resp
   const bearer = await hostBearer(live.env, session);
   const response = await relay(request, hostUrl(session.place.url, endpoint, session.id), bearer);
   // Known here first: a client that comes back in the last moment of its grace must not be cut by it.
-  if (response.status === 101) live.record.apply({ type: "attached" });
+  if (response.status === 101) live.record.apply({ type: "attached", opens: opensOf(response) });
   return response;
+}
+
+/** The number of the socket that was opened: the host names it. */
+function opensOf({ headers }: Response): number {
+  const opens = Number(headers.get(OPENS_HEADER));
+  return Number.isSafeInteger(opens) ? opens : 0;
 }
 
 /** The session once its host is registered, or as it is after 15 s. */

@@ -34,7 +34,7 @@ describe.skipIf(await missingBrowser())("a clock that jumps under a pool", () =>
     const client = await RawCdp.open(rig, "s");
     const nextBeat = () => rig.gateway.beat(() => true, rig.gateway.beats.length);
     const { gateway } = rig;
-    await gateway.beat(({ kinds, slots }) => kinds.fast?.idle === 1 && slots[0]?.sockets === 1);
+    await gateway.beat(({ kinds, slots }) => kinds.fast?.idle === 1 && slots[0]?.opens === 1);
     await nextBeat();
     // Time for its answer to get there.
     for (let n = 0; n < 3; n += 1) await client.call("Browser.getVersion");
@@ -66,7 +66,7 @@ describe.skipIf(await missingBrowser())("a clock that jumps under a pool", () =>
     const { rig, client, useAnother } = await jumped(byMs);
     for (const id of ["a", "b", "c"]) await useAnother(id);
     expect((await client.call("Browser.getVersion")).result).toBeDefined();
-    expect(rig.gateway.last?.slots).toMatchObject([{ id: "s", sockets: 1 }]);
+    expect(rig.gateway.last?.slots).toMatchObject([{ id: "s", opens: 1, closes: 0 }]);
   });
 
   test.each([TEN_MINUTES, -TEN_MINUTES])("by %i ms puts no deadline off", async (byMs) => {

@@ -33,7 +33,14 @@ beforeAll(async () => {
     const headers = Object.fromEntries(
       Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
     );
-    const handover = { key: "k", client: 1, path: "/", headers, head: head.toString("base64") };
+    const handover = {
+      key: "k",
+      client: 1,
+      opens: 7,
+      path: "/",
+      headers,
+      head: head.toString("base64"),
+    };
     customer.start(inner, handover);
   });
   front.listen(0, "127.0.0.1");

@@ -4,7 +4,7 @@ import WebSocket from "ws";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
 import { browsersOf, killIfThere } from "./processes.ts";
-import { Rig } from "./rig.ts";
+import { Rig, openOf } from "./rig.ts";
 
 describe.skipIf(await missingBrowser())("how sessions end", () => {
   let rig: Rig;
@@ -47,7 +47,7 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     if (first === undefined) throw new Error("no browser");
     killIfThere(first);
     const report = await rig.gateway.report(id, (one) => one.ended !== undefined);
-    expect(report).toMatchObject({ ended: "browser_crashed", sockets: 0 });
+    expect(report).toMatchObject({ ended: "browser_crashed", opens: 2, closes: 2 });
     const gone = { code: CLOSE_CODES.gone, reason: "The browser crashed." };
     expect(await cdp.closed).toEqual(gone);
     expect(await closed).toEqual(gone);
@@ -62,7 +62,7 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
       () => "answered",
       (error: Error) => error.message,
     );
-    await rig.gateway.report(id, (report) => report.sockets === 1);
+    await rig.gateway.report(id, (report) => openOf(report) === 1);
     for (const pid of browsersOf(rig.child.pid ?? 0)) killIfThere(pid);
     expect(await waiting).toMatch(/closed|crashed|gone/);
   });
@@ -114,9 +114,9 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
         ["terminate", "dropped"],
       ] as const) {
         const socket = await open[room]();
-        await rig.gateway.report(id, (report) => report.sockets === 1);
+        await rig.gateway.report(id, (report) => openOf(report) === 1);
         socket[how]();
-        const report = await rig.gateway.report(id, (one) => one.sockets === 0);
+        const report = await rig.gateway.report(id, (one) => openOf(one) === 0);
         expect([room, how, report.lastClose]).toEqual([room, how, end]);
       }
   });
@@ -125,9 +125,9 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     await rig.place(id);
     for (const open of [byWire, byPuppeteer]) {
       const browser = await open(rig, id);
-      await rig.gateway.report(id, (report) => report.sockets === 1);
+      await rig.gateway.report(id, (report) => openOf(report) === 1);
       await browser.close();
-      const report = await rig.gateway.report(id, (one) => one.sockets === 0);
+      const report = await rig.gateway.report(id, (one) => openOf(one) === 0);
       expect(report.lastClose).toBe("clean");
     }
   });
@@ -139,10 +139,8 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
       expect(await client.call(method)).toEqual({ id: 1, result: {} });
       expect((await client.closed).code).toBe(CLOSE_CODES.normal);
     }
-    // One from before the first client says nothing of how it left.
-    const isLeft = (one: { sockets: number; lastClose?: string }) =>
-      one.sockets === 0 && one.lastClose !== undefined;
-    expect((await rig.gateway.report(id, isLeft)).lastClose).toBe("clean");
+    const left = await rig.gateway.report(id, ({ closes }) => closes === 2);
+    expect(left).toMatchObject({ opens: 2, lastClose: "clean" });
     const other = await RawCdp.open(rig, id);
     expect(await other.call("Browser.crashGpuProcess")).toMatchObject({ error: { code: -32000 } });
     expect((await other.call("Browser.getVersion")).result).toBeDefined();

@@ -8,7 +8,7 @@ import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byPuppeteer, byWire, byWireOf, firstPage } from "./clients.ts";
 import { below } from "./processes.ts";
 import { RawWire } from "./raw-wire.ts";
-import { Rig } from "./rig.ts";
+import { Rig, openOf } from "./rig.ts";
 import { Site } from "./site.ts";
 
 describe.skipIf(await missingBrowser())("Playwright's process", () => {
@@ -71,10 +71,10 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
     const cdp = await RawCdp.open(rig, id);
     await firstPage(wire).goto("data:text/html,<title>kept</title>");
     const gone = new Promise((resolve) => wire.once("disconnected", resolve));
-    await rig.gateway.report(id, (one) => one.sockets === 2);
+    await rig.gateway.report(id, (one) => openOf(one) === 2);
     process.kill(pidOf("1.65"), "SIGKILL");
     await gone;
-    const report = await rig.gateway.report(id, (one) => one.sockets === 1);
+    const report = await rig.gateway.report(id, (one) => openOf(one) === 1);
     expect(report.ended).toBeUndefined();
     expect((await cdp.call("Browser.getVersion")).result).toBeDefined();
     expect(await firstPage(await byWire(rig, id)).title()).toBe("kept");
@@ -128,14 +128,14 @@ describe.skipIf(await missingBrowser())("Playwright's process", () => {
   test("cuts a client that stops reading, and its browser lives on", async () => {
     const wire = await RawWire.open(rig, id, "1.65");
     const other = await byWire(rig, id);
-    await rig.gateway.report(id, (report) => report.sockets === 2);
+    await rig.gateway.report(id, (report) => openOf(report) === 2);
     wire.socket.pause();
     const arg = { value: { v: "undefined" }, handles: [] };
     // 300 MiB of answers, of which may wait 64 and one more.
     const evaluation = { expression: `"x".repeat(${20 * 1024 * 1024})`, isFunction: false, arg };
     for (let sent = 0; sent < 15; sent += 1)
       wire.send(wire.guidOf("Frame") ?? "", "evaluateExpression", evaluation);
-    await rig.gateway.report(id, (report) => report.sockets === 1);
+    await rig.gateway.report(id, (report) => openOf(report) === 1);
     expect(await firstPage(other).evaluate("1 + 1")).toBe(2);
   }, 600_000);
 

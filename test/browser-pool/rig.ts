@@ -2,6 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { type PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { permissionFlags } from "../../browser-pool/permissions.ts";
 import { HostRig, startHost } from "../support/process/host-rig.ts";
@@ -23,6 +24,9 @@ export interface RigOptions {
   /** Another user than the one of the tests. */
   uid?: number;
 }
+
+/** How many customer sockets of a session are open. */
+export const openOf = ({ opens, closes }: SlotReport): number => opens - closes;
 
 /** A real pool process, joined to a tiny gateway. */
 export class Rig extends HostRig<Gateway> {

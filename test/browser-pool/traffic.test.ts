@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byWire, firstPage } from "./clients.ts";
-import { Rig } from "./rig.ts";
+import { Rig, openOf } from "./rig.ts";
 import { Site } from "./site.ts";
 
 const MIB = 1024 * 1024;
@@ -104,12 +104,12 @@ describe.skipIf(await missingBrowser())("traffic", () => {
     const client = await RawCdp.open(rig, id);
     const other = await RawCdp.open(rig, id);
     const session = await client.attach();
-    await rig.gateway.report(id, (report) => report.sockets === 2);
+    await rig.gateway.report(id, (report) => openOf(report) === 2);
     client.socket.pause();
     // 300 MiB of answers, of which the pool may hold 64 and one more.
     for (let sent = 0; sent < 15; sent += 1)
       void client.call("Runtime.evaluate", { expression: `"x".repeat(${20 * MIB})` }, session);
-    await rig.gateway.report(id, (report) => report.sockets === 1);
+    await rig.gateway.report(id, (report) => openOf(report) === 1);
     expect((await other.call("Browser.getVersion")).result).toBeDefined();
   }, 600_000);
 });

@@ -10,7 +10,7 @@ async function placed() {
   for (const { hostId } of await fleet(env).list()) await fleet(env).remove(hostId);
   const pool = await newPool();
   const id = await newSession((await newOrg()).key);
-  await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
   return { pool, id, host: env.HOSTS.getByName(pool.hostId) };
 }
 
@@ -69,7 +69,7 @@ test("a host that is back tells so by reporting its sessions, unchanged as they 
     await runDurableObjectAlarm(host);
     expect(await status(id)).toBe("away");
   }, 30_000);
-  await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
   expect(await status(id)).toBe("active");
   expect(await known()).toContain(pool.hostId);
 });

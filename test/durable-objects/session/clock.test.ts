@@ -18,7 +18,7 @@ async function placed() {
   const pool = await newPool();
   const { key, keyId } = await newOrg("professional", { sessionMinutes: 1440 });
   const id = await newSession(key);
-  await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
   const stub = env.SESSIONS.getByName(id);
   return { pool, key, keyId, id, stub, status: async () => (await stub.read())?.status };
 }
@@ -38,13 +38,13 @@ describe("a gateway's clock that jumps", () => {
     await runDurableObjectAlarm(stub);
     await ring(env.HOSTS.getByName(pool.hostId));
     expect(await status()).toBe("active");
-    expect((await pool.beat({ slots: [slotOf(id, { sockets: 1 })] })).end).toEqual([]);
+    expect((await pool.beat({ slots: [slotOf(id, { opens: 1 })] })).end).toEqual([]);
     expect(await status()).toBe("active");
   });
 
   test("back keeps no session for longer than its grace from then on", async () => {
     const { pool, id, stub, status } = await placed();
-    await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "dropped" })] });
+    await pool.beat({ slots: [slotOf(id, { opens: 1, closes: 1, lastClose: "dropped" })] });
     jump(-HOUR);
     expect(await status()).toBe("active");
     jump(LIMITS.orphanGraceMs);

@@ -1,3 +1,4 @@
+import { timers } from "../../../durable-objects/session/transitions.ts";
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { LIMITS } from "@svc/contract/limits.ts";
@@ -67,17 +68,20 @@ describe("a duty whose object dies before it is done", () => {
 
 test("a client that comes back in the last moment of its linger is not cut by it", async () => {
   const { id, stub, pool } = await placed();
-  await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  const headers = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+  (await call(`/cdp/${id}`, { headers })).webSocket?.accept();
+  await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
   // The moment lasts as long as the test.
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   onTestFinished(() => void vi.useRealTimers());
-  await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "clean" })] });
-  const headers = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+  await pool.beat({ slots: [slotOf(id, { opens: 1, closes: 1, lastClose: "clean" })] });
   const response = await call(`/cdp/${id}`, { headers });
   expect(response.status).toBe(101);
   response.webSocket?.accept();
   // No heartbeat has told of the new socket yet.
-  expect((await stored(stub))?.state).toMatchObject({ status: "active", detached: null });
+  const state = (await stored(stub))?.state;
+  expect(state).toMatchObject({ status: "active", claim: { opens: 2 } });
+  expect(state && timers(state)).not.toHaveProperty("linger");
   response.webSocket?.close();
 });
 

@@ -1,3 +1,4 @@
+import type { SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
@@ -19,6 +20,13 @@ afterEach(() => void vi.useRealTimers());
 const pick = <T>(random: Random, choices: readonly [T, ...T[]]): T =>
   choices[Math.floor(random() * choices.length)] ?? choices[0];
 
+/** A count of the host, with so many open: newer, the same as one before, or older. */
+function anyCount(random: Random, open: number): SessionEvent {
+  const closes = pick(random, [0, 1, 2, 3, 4, 5]);
+  const lastClose = pick<SlotReport["lastClose"]>(random, ["clean", "dropped", undefined]);
+  return { type: "sockets", opens: closes + open, closes, lastClose };
+}
+
 /** Any event, whether it fits the state or not. */
 function anyEvent(random: Random, now: number): SessionEvent {
   return pick<() => SessionEvent>(random, [
@@ -28,12 +36,12 @@ function anyEvent(random: Random, now: number): SessionEvent {
       leaseIdleMs: pick(random, [null, null, 90_000]),
     }),
     () => ({ type: "placed", expiresAt: now + 3_000_000, leaseIdleMs: null }),
-    () => ({ type: "sockets", open: 1, lastClose: undefined }),
-    () => ({ type: "sockets", open: 2, lastClose: "clean" }),
-    () => ({ type: "sockets", open: 0, lastClose: pick(random, ["clean", "dropped", undefined]) }),
-    () => ({ type: "sockets", open: 0, lastClose: pick(random, ["clean", "dropped", undefined]) }),
+    () => anyCount(random, 1),
+    () => anyCount(random, 2),
+    () => anyCount(random, 0),
+    () => anyCount(random, 0),
     () => ({ type: "hostAway", seenAt: now }),
-    () => ({ type: "attached" }),
+    () => ({ type: "attached", opens: pick(random, [1, 2, 3, 4, 5]) }),
     () => ({ type: "hostBack" }),
     () => ({ type: "hostBack" }),
     () => ({ type: "tick" }),
@@ -93,8 +101,8 @@ async function send(source: HostStart, id: string, event: SessionEvent): Promise
   const stub = env.SESSIONS.getByName(id);
   switch (event.type) {
     case "sockets": {
-      const { open: sockets, lastClose } = event;
-      await stub.report(source, slotOf(id, { sockets, ...(lastClose && { lastClose }) }));
+      const { opens, closes, lastClose } = event;
+      await stub.report(source, slotOf(id, { opens, closes, ...(lastClose && { lastClose }) }));
       return;
     }
     case "hostEnded":

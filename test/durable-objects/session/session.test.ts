@@ -87,10 +87,10 @@ describe("the alarm", () => {
 
   test("ends a session that its client left, two seconds after", async () => {
     const { id, stub, pool } = await placed();
-    await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+    await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
     // However long this takes here, none of the two seconds passes.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-    await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "clean" })] });
+    await pool.beat({ slots: [slotOf(id, { opens: 1, closes: 1, lastClose: "clean" })] });
     expect((await stub.read())?.status).toBe("active");
     vi.useRealTimers();
     await vi.waitFor(

@@ -18,18 +18,20 @@ const active: Active = {
   awaySince: null,
   lease: null,
 };
-const attached: Active = { ...active, detached: null };
+const attached: Active = { ...active, detached: null, sockets: { opens: 1, closes: 0 } };
 const creating: SessionState = { status: "creating", giveUpAt: 1000 };
 const released: SessionState = { status: "released", reason: "released", endedAt: 5, usedUntil: 5 };
 const expired: SessionState = { status: "expired", endedAt: 5 };
 const failed: SessionState = { status: "failed" };
 
-const closed = (how: "clean" | "dropped"): SessionEvent => ({
+const count = (opens: number, closes: number, lastClose?: "clean" | "dropped"): SessionEvent => ({
   type: "sockets",
-  open: 0,
-  lastClose: how,
+  opens,
+  closes,
+  lastClose,
 });
-const opened: SessionEvent = { type: "sockets", open: 1, lastClose: undefined };
+const closed = (how: "clean" | "dropped"): SessionEvent => count(1, 1, how);
+const opened = count(1, 0);
 
 describe("from creating", () => {
   test.each<[SessionEvent, SessionState]>([
@@ -89,7 +91,7 @@ describe("what ends an active session", () => {
   test("a clean close, after two seconds in which a reconnect keeps it", () => {
     const after = step(attached, closed("clean"), 100);
     expect(step(after, { type: "tick" }, 2099)).toEqual(after);
-    expect(step(after, opened, 2099)).toEqual(attached);
+    expect(step(after, count(2, 1), 2099)).toMatchObject({ detached: null });
     expect(step(after, { type: "tick" }, 2100)).toEqual({
       status: "released",
       reason: "client_disconnected",
@@ -103,7 +105,7 @@ describe("what ends an active session", () => {
     ["a client that never came", active],
   ])("%s, after the orphan grace", (_name, state) => {
     expect(step(state, { type: "tick" }, GRACE - 1)).toEqual(state);
-    expect(step(state, opened, GRACE - 1)).toMatchObject({ status: "active", detached: null });
+    expect(step(state, count(2, 1), GRACE - 1)).toMatchObject({ status: "active", detached: null });
     const reason = { status: "released", reason: "orphaned", endedAt: GRACE, usedUntil: GRACE };
     expect(step(state, { type: "tick" }, GRACE)).toEqual(reason);
   });

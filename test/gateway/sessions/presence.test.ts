@@ -13,7 +13,7 @@ async function placed(body: object = {}) {
   const { key } = await newOrg("free", { browsers: 1 });
   const create = () => call("/sessions", { ...json(body), bearer: key });
   const { sessionId: id } = SessionCreated.parse(await (await create()).json());
-  await pool.beat({ slots: [slotOf(id, { sockets: 1 })] });
+  await pool.beat({ slots: [slotOf(id, { opens: 1 })] });
   const stub = env.SESSIONS.getByName(id);
   const stored = () =>
     runInDurableObject(stub, (_object, state) => state.storage.kv.get<StoredSession>("session"));
@@ -43,7 +43,7 @@ describe("a session without a client", () => {
 
   test("whose connection broke has the whole grace to come back", async () => {
     const { pool, id, key, alarm } = await placed();
-    await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose: "dropped" })] });
+    await pool.beat({ slots: [slotOf(id, { opens: 1, closes: 1, lastClose: "dropped" })] });
     const graceEnds = Date.now() + LIMITS.orphanGraceMs;
     await vi.waitFor(async () => {
       const at = (await alarm()) ?? 0;
@@ -58,7 +58,7 @@ test.each(["clean", "dropped"])(
   "a session with a lease minds no client that goes (%s): only the lease ends it",
   async (lastClose) => {
     const { pool, id, stub, alarm } = await placed({ lease: { idleSeconds: 3000 } });
-    await pool.beat({ slots: [slotOf(id, { sockets: 0, lastClose })] });
+    await pool.beat({ slots: [slotOf(id, { opens: 1, closes: 1, lastClose })] });
     const leaseEnds = Date.now() + 3_000_000;
     await vi.waitFor(async () => {
       const at = (await alarm()) ?? 0;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import { OPENS_HEADER, PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
@@ -16,6 +16,15 @@ export const FakePoolMode = z.object({
   body: z.string().default(""),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
+  /** The counts it gives of every session when it is asked; null: 404. */
+  seen: z
+    .object({
+      opens: z.int(),
+      closes: z.int(),
+      lastClose: z.enum(["clean", "dropped"]).exactOptional(),
+    })
+    .nullable()
+    .default(null),
 });
 export type FakePoolMode = z.infer<typeof FakePoolMode>;
 
@@ -42,11 +51,16 @@ export class FakePool {
   readonly #hostToken: string;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
+  /** Sockets of each path that were opened, ever. */
+  readonly #opens = new Map<string, number>();
 
   constructor(hostToken: string) {
     this.#hostToken = hostToken;
     const answer = servingAll((request, response) => this.#answer(request, response));
     this.#server = createServer(LASTING, answer);
+    this.#sockets.on("headers", (headers, { url = "" }) => {
+      headers.push(`${OPENS_HEADER}: ${this.#opens.get(url)}`);
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       this.#upgrade(request, socket, head).catch(() => socket.destroy());
@@ -80,6 +94,7 @@ export class FakePool {
       return;
     }
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
+    if (request.method === "GET") return this.#see(request.url ?? "", response);
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
     if (!PlaceSlot.safeParse(JSON.parse(text)).success) return send(response, 400, "no PlaceSlot");
@@ -92,6 +107,15 @@ export class FakePool {
     this.seq += 1;
     const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq };
     send(response, 201, JSON.stringify(placed));
+  }
+
+  /** What it says of a session when it is asked. */
+  #see(path: string, response: ServerResponse): void {
+    const { seen } = this.mode;
+    if (!seen) return send(response, 404, "");
+    const id = decodeURIComponent(path.split("/").at(-1) ?? "");
+    const slot = { id, kind: "fast", lastActivityAt: 0, ...seen };
+    send(response, 200, JSON.stringify({ bootId: this.bootId, slot }));
   }
 
   /** Tests in workerd steer a pool over its own port: a body sets the mode; it answers what was asked so far and the seq of its next heartbeat. */
@@ -127,6 +151,8 @@ export class FakePool {
       socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfake\n`);
       return;
     }
+    const path = request.url ?? "";
+    this.#opens.set(path, (this.#opens.get(path) ?? 0) + 1);
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       client.on("error", () => client.terminate());
       client.on("message", (data, isBinary) => {

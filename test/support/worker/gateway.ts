@@ -87,7 +87,7 @@ export class Pool {
     this.url = url;
   }
 
-  async steer(mode?: Record<string, string>): Promise<z.infer<typeof Steered>> {
+  async steer(mode?: object): Promise<z.infer<typeof Steered>> {
     const response = await fetch(`${this.url}/control`, mode ? json(mode) : { method: "POST" });
     if (!response.ok) throw new Error(await response.text());
     return Steered.parse(await response.json());
@@ -153,7 +153,8 @@ export async function newPool(): Promise<Pool> {
 export const slotOf = (id: string, facts: object = {}) => ({
   id,
   kind: "fast" as const,
-  sockets: 0,
+  opens: 0,
+  closes: 0,
   lastActivityAt: 0,
   ...facts,
 });

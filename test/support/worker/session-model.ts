@@ -11,8 +11,13 @@ export class SessionModel {
   readonly #giveUpAt: number;
   #bornAt: number | null = null;
   #expiresAt = 0;
-  #left: { at: number; after: number; told: boolean } | null = null;
+  #left: { at: number; after: number } | null = null;
   #awayAt: number | null = null;
+  /** The highest counts that were heard. */
+  #opens = 0;
+  #closes = 0;
+  /** The highest number of a socket that was opened through the gateway. */
+  #promised = 0;
   #leaseEnd: number | null = null;
   #end: { at: number; status: string; reason: string | null } | null = null;
 
@@ -57,6 +62,8 @@ export class SessionModel {
   #absences(): [number | null, string, string | null][] {
     if (this.#awayAt !== null) return [[this.#awayAt + GRACE, "released", "pool_lost"]];
     if (this.#left === null || this.#leaseEnd !== null) return [];
+    // Somebody may be there.
+    if (this.#promised > this.#opens) return [];
     const reason = this.#left.after === LINGER ? "client_disconnected" : "orphaned";
     return [[this.#left.at + this.#left.after, "released", reason]];
   }
@@ -67,7 +74,7 @@ export class SessionModel {
     if (event.type !== "placed") return;
     this.#bornAt = now;
     this.#expiresAt = event.expiresAt;
-    this.#left = { at: now, after: GRACE, told: false };
+    this.#left = { at: now, after: GRACE };
     if (event.leaseIdleMs !== null) this.#leaseEnd = now + event.leaseIdleMs;
   }
 
@@ -79,10 +86,10 @@ export class SessionModel {
       this.#end = { at: now, status: "expired", reason: null };
     }
     if (event.type === "hostAway") this.#awayAt ??= event.seenAt;
-    if (event.type === "attached") this.#left = null;
+    if (event.type === "attached") this.#promised = Math.max(this.#promised, event.opens);
     if (event.type === "hostBack") this.#comeBack(now);
     if (event.type === "leaseRenewed") this.#leaseEnd = now + event.idleMs;
-    if (event.type === "sockets") this.#sockets(event.open, event.lastClose, now);
+    if (event.type === "sockets") this.#sockets(event, now);
   }
 
   #comeBack(now: number): void {
@@ -90,18 +97,15 @@ export class SessionModel {
     this.#awayAt = null;
   }
 
-  #sockets(open: number, lastClose: "clean" | "dropped" | undefined, now: number): void {
-    if (open > 0) {
-      this.#left = null;
-      return;
-    }
-    if (lastClose === undefined) {
-      this.#left ??= { at: now, after: GRACE, told: true };
-      return;
-    }
-    const after = lastClose === "clean" ? LINGER : GRACE;
-    if (this.#left?.told && this.#left.after === after) return;
-    this.#left = { at: now, after, told: true };
+  #sockets(event: Extract<SessionEvent, { type: "sockets" }>, now: number): void {
+    const { opens, closes, lastClose = "dropped" } = event;
+    if (opens < this.#opens || closes < this.#closes) return;
+    const isNews = opens + closes > this.#opens + this.#closes;
+    this.#opens = opens;
+    this.#closes = closes;
+    if (opens > closes) this.#left = null;
+    else if (isNews || !this.#left)
+      this.#left = { at: now, after: lastClose === "clean" ? LINGER : GRACE };
   }
 
   #finish(at: number, reason: string): void {
