@@ -1,6 +1,9 @@
 /** `SVC_ALLOWED_HOSTS`: names beside localhost under which a gateway on one machine answers. */
 type Allowed = readonly string[];
 
+const HTTP_PORT = "80";
+const HTTPS_PORT = "443";
+
 /** The names of a comma list: each a host name, or one with a port, which counts for that port alone. */
 export function readAllowed(list: string): Allowed {
   return list
@@ -23,6 +26,9 @@ export function isLocalOrigin(origin: string, allowed: Allowed): boolean {
   return /^https?:\/\/[^@/\\?#\s]+$/i.test(origin) && isLocalUrl(origin, allowed);
 }
 
+const portOf = ({ port, protocol }: URL): string =>
+  port || (protocol === "https:" ? HTTPS_PORT : HTTP_PORT);
+
 function isLocalUrl(text: string, allowed: Allowed): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url) return false;
@@ -30,5 +36,7 @@ function isLocalUrl(text: string, allowed: Allowed): boolean {
   const name = url.hostname.replace(/\.$/, "");
   const isLoopback = name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name);
   const isLocal = name === "localhost" || name.endsWith(".localhost");
-  return isLoopback || isLocal || allowed.includes(name) || allowed.includes(url.host);
+  return (
+    isLoopback || isLocal || allowed.includes(name) || allowed.includes(`${name}:${portOf(url)}`)
+  );
 }

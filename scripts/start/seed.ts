@@ -30,8 +30,9 @@ export async function devKey(state: StateDir, base: string): Promise<DevKey> {
 /** Whether the gateway takes the key. One that cannot say at the moment has not refused it. */
 async function opens(base: string, key: string): Promise<boolean> {
   const headers = { authorization: `Bearer ${key}` };
-  const { status } = await fetch(new URL(OPERATIONS.proxyCountries.path, base), { headers });
-  return status !== 401;
+  const response = await fetch(new URL(OPERATIONS.proxyCountries.path, base), { headers });
+  await response.body?.cancel();
+  return response.status !== 401;
 }
 
 /** Calls of the operator API: GET, or POST where there is a body. */

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { afterAll, describe, expect, test } from "vitest";
-import { filled } from "../support/called-path.ts";
+import { calledPath, filled } from "../support/called-path.ts";
 import { testGateway } from "../support/process/gateway.ts";
 import { descendants } from "../support/process/process-tree.ts";
 import { parseRaw, rawSocket, sendRaw } from "../support/process/raw-http.ts";
@@ -36,6 +36,16 @@ describe.each(OPS)("%s", (_name, op) => {
   test("its credential is checked before a byte of its body is there", async () => {
     const answer = parseRaw(await sendRaw(gateway.url, linesOf(op)));
     expect(answer.status).toBe(REFUSALS[op.auth]);
+  });
+});
+
+test("an upload whose length is not told is 400 and names the header, before a byte of it is there", async () => {
+  const path = await calledPath(OPERATIONS.putObject);
+  const answer = parseRaw(await sendRaw(gateway.url, [`PUT ${path} HTTP/1.1`, BODY_ENDLESS]));
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.body)).toMatchObject({
+    code: "ValidationError",
+    field: "content-length",
   });
 });
 

@@ -6,7 +6,9 @@ import { testGateway } from "../support/process/gateway.ts";
 import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
 import { ADMIN_TOKEN, HOST_TOKEN } from "../support/secrets.ts";
 
-const gateway = await testGateway({ SVC_ALLOWED_HOSTS: "Box.test, other.test:8080" });
+const gateway = await testGateway({
+  SVC_ALLOWED_HOSTS: "Box.test, other.test:8080, plain.test:80, safe.test:443",
+});
 const edge = await testGateway();
 const keys = new Map([
   [gateway, await gateway.newKey()],
@@ -33,6 +35,8 @@ describe("a Host header", () => {
     ["box.test"],
     ["BOX.test:99"],
     ["other.test:8080"],
+    ["plain.test"],
+    ["plain.test:80"],
   ])("of this machine or of SVC_ALLOWED_HOSTS is served: %s", async (Host) => {
     expect(await sent("GET /sessions", { Host })).toMatchObject({ status: 200 });
   });
@@ -46,6 +50,7 @@ describe("a Host header", () => {
     ["box.test.evil.test"],
     ["other.test"],
     ["other.test:8081"],
+    ["safe.test"],
     ["0.0.0.0"],
     ["10.0.0.1"],
     ["[::2]"],
@@ -94,6 +99,8 @@ const OPEN = [
   "http://app.localhost",
   "https://box.test",
   "http://other.test:8080",
+  "http://plain.test",
+  "https://safe.test",
 ];
 const CLOSED = [
   "https://evil.test",
@@ -105,6 +112,8 @@ const CLOSED = [
   "chrome-extension://localhost",
   "file://",
   "http://other.test",
+  "https://plain.test",
+  "http://safe.test",
   "http://localhost http://evil.test",
 ];
 

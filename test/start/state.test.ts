@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { START_MS, Service } from "./service.ts";
+import { START_MS, Service, stateDir } from "./service.ts";
 
 const LONG = 3 * START_MS;
 
@@ -71,6 +71,16 @@ test.each(["SVC_HOST_TOKEN", "SVC_SIGNING_SECRET", "SVC_ADMIN_TOKEN"])(
     expect(service.lines.join("\n")).not.toContain(short);
   },
 );
+
+test("a short secret in the state folder is refused in one line that names its file", async () => {
+  const folder = stateDir();
+  writeFileSync(join(folder, "signing.secret"), "short\n");
+  await using service = new Service({}, folder);
+  await service.exit;
+  expect(service.npm.exitCode).toBe(1);
+  const named = `${folder}/signing.secret must have at least 43 characters`;
+  expect(service.lines.filter((line) => line.startsWith(named))).toHaveLength(1);
+});
 
 test("a taken port is said in one line", { timeout: LONG }, async () => {
   const other = createServer().listen(0, "127.0.0.1");
