@@ -14,9 +14,12 @@ const RETRY_MS = 500;
 const PATIENCE_MS = 120_000;
 const AT_CAP = 429;
 const LEASE_SECONDS = 5;
+/** How often a client comes back, and the longest pause before: well within the linger, around the time in which a pool merges news. */
+const COMES = 3;
+const MOST_APART_MS = 700;
 
 /** How a session ends, with its chance. */
-const ENDS = { delete: 50, close: 25, drop: 25 } as const;
+const ENDS = { delete: 40, close: 20, reconnect: 20, drop: 20 } as const;
 
 export interface VisitorOptions {
   customer: Customer;
@@ -53,6 +56,7 @@ export class Visitor {
     const from = performance.now();
     try {
       if (end === "drop") await visitAndVanish(session.cdpEndpoint, this.#siteUrl);
+      else if (end === "reconnect") await this.#comeAndGo(session[endpoint], random);
       else await this.#drive(session[endpoint], end);
       this.#record.count(`ended by ${end}${isOrphan ? " (orphan)" : ""}`);
     } catch (error) {
@@ -88,12 +92,23 @@ export class Visitor {
     return null;
   }
 
+  /** Connects again and again, each time with a context of its own, and finds none of those before. */
+  async #comeAndGo(endpoint: string, random: Random): Promise<void> {
+    for (let come = 0; come < COMES; come += 1) {
+      if (come > 0) await pause(Math.floor(random() * MOST_APART_MS));
+      const browser = await connect(endpoint);
+      try {
+        const { length } = browser.contexts();
+        if (length !== 1) throw new Error(`${length} contexts instead of one`);
+        await within(browser.newContext().then((context) => context.newPage()));
+      } finally {
+        await within(browser.close()).catch(() => undefined);
+      }
+    }
+  }
+
   async #drive(endpoint: string, end: "delete" | "close"): Promise<void> {
-    const isWire = new URL(endpoint).pathname.startsWith("/ws/");
-    const options = { timeout: CONNECT_MS };
-    const browser: Browser = await (isWire
-      ? chromium.connect(endpoint, options)
-      : chromium.connectOverCDP(endpoint, options));
+    const browser = await connect(endpoint);
     let closesHere = end === "close";
     try {
       const page = browser.contexts()[0]?.pages()[0];
@@ -134,6 +149,12 @@ export class Visitor {
     }
     return false;
   }
+}
+
+function connect(endpoint: string): Promise<Browser> {
+  const isWire = new URL(endpoint).pathname.startsWith("/ws/");
+  const options = { timeout: CONNECT_MS };
+  return isWire ? chromium.connect(endpoint, options) : chromium.connectOverCDP(endpoint, options);
 }
 
 /** Playwright gives some calls no limit of their own. */

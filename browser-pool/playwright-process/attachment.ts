@@ -1,9 +1,9 @@
 import { Server } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { StoredState } from "../stored-state.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
-import type { SocketEnd } from "../customer-sockets.ts";
 import {
   type Answer,
   type CustomerEvent,
@@ -27,9 +27,6 @@ const ATTACH_MS = 60_000;
 
 /** How long a client waits for the end of what another one has left. */
 const LEAVING_MS = 2_000;
-
-const isEnd = (event: CustomerEvent): event is SocketEnd =>
-  event === "clean" || event === "dropped";
 
 type Goodbye = Extract<Question, { end: number }>;
 
@@ -74,25 +71,25 @@ export class Attachment {
       socket?.destroy();
       return this.#tell(client, "dropped");
     }
-    const customer = new Customer(socket, (event) => {
-      if (isEnd(event)) this.#left(client, customer, event);
-      this.#tell(client, event);
+    const customer: Customer = new Customer(socket, {
+      say: (event) => this.#tell(client, event),
+      onGoodbye: () => contexts.left(customer, "clean"),
+      onEnd: (end) => {
+        this.#customers.delete(client);
+        this.#goodbyes.delete(client);
+        contexts.left(customer, end);
+        this.#tell(client, end);
+      },
     });
     this.#tell(client, "taken");
-    // What a client before has left is gone before the next one looks.
+    // A client before that said goodbye is heard first, and what it leaves is gone before the next one looks.
+    await nextTurn();
     await inTime(contexts.settled(), LEAVING_MS);
     if (customer.isOver) return;
     this.#customers.set(client, customer);
-    contexts.adopt(customer);
-    contexts.as(customer, () => customer.start(server, handover));
+    contexts.serve(customer, () => customer.start(server, handover));
     const goodbye = this.#goodbyes.get(client);
     if (goodbye) this.#end(goodbye);
-  }
-
-  #left(client: number, customer: Customer, end: SocketEnd): void {
-    this.#customers.delete(client);
-    this.#goodbyes.delete(client);
-    this.#contexts?.left(customer, end);
   }
 
   #tell(client: number, event: CustomerEvent): void {

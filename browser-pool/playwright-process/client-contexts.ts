@@ -2,9 +2,21 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isObject } from "../cdp/envelope.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
-import { implOf, insideOf } from "./confinement.ts";
+import { insideOf } from "./confinement.ts";
 import type { Customer } from "./customer.ts";
 import type { PlaywrightBrowser } from "./packages.ts";
+
+/** Playwright's own object of a browser context. */
+interface Context {
+  close(progress: object, options: { reason: string }): Promise<void>;
+  on(event: "close", heard: () => void): void;
+}
+
+/** What Playwright hands its own calls: here nothing aborts them. */
+const PROGRESS = {
+  race: (work: Promise<unknown> | Promise<unknown>[]): Promise<unknown> =>
+    Array.isArray(work) ? Promise.race(work) : work,
+};
 
 /**
  * Which client made which browser context. A context goes with its client, as on a browser that Playwright has launched
@@ -12,73 +24,75 @@ import type { PlaywrightBrowser } from "./packages.ts";
  * next client.
  */
 export class ClientContexts {
-  readonly #browser: PlaywrightBrowser;
   readonly #caller = new AsyncLocalStorage<Customer>();
-  /** Playwright's own objects of contexts, by the client that made them. */
-  readonly #made = new Map<Customer, Set<unknown>>();
+  readonly #made = new Map<Customer, Set<Context>>();
   /** Contexts whose client has dropped. */
-  #orphans = new Set<unknown>();
-  #leaving: Promise<unknown> = Promise.resolve();
+  #orphans = new Set<Context>();
+  readonly #closing = new Set<Promise<void>>();
 
   /** Reaches into Playwright's insides, hence exact versions; throws `UnknownPlaywright` when they are not there. */
   constructor(browser: PlaywrightBrowser) {
-    this.#browser = browser;
     const inside = insideOf(browser);
-    const { newContext } = inside;
-    if (typeof newContext !== "function") throw new UnknownPlaywright();
-    inside.newContext = async (...args: unknown[]): Promise<unknown> => {
-      const context: unknown = await newContext.apply(inside, args);
-      this.#note(context);
+    // The innermost call: a context is there although the call around it was given up.
+    const { doCreateNewContext } = inside;
+    if (typeof doCreateNewContext !== "function") throw new UnknownPlaywright();
+    inside.doCreateNewContext = async (...args: unknown[]): Promise<unknown> => {
+      const customer = this.#caller.getStore();
+      const context: unknown = await doCreateNewContext.apply(inside, args);
+      if (!isContext(context)) throw new UnknownPlaywright();
+      if (customer) this.#note(customer, context);
       return context;
     };
   }
 
-  /** Runs `start`, and whatever follows from the bytes of its socket, as calls of a client. */
-  as(customer: Customer, start: () => void): void {
+  /** Begins to serve a client: what its bytes cause counts as its doing. It takes over what those who dropped have left. */
+  serve(customer: Customer, start: () => void): void {
+    this.#made.set(customer, this.#orphans);
+    this.#orphans = new Set();
     customer.inside((work) => this.#caller.run(customer, work));
     this.#caller.run(customer, start);
   }
 
-  /** Gives a client what those who dropped have left. */
-  adopt(customer: Customer): void {
-    this.#made.set(customer, this.#orphans);
-    this.#orphans = new Set();
-  }
-
   /** A client has gone. */
   left(customer: Customer, end: SocketEnd): void {
-    const made = this.#made.get(customer) ?? new Set();
+    const made = this.#made.get(customer);
+    if (!made) return;
     this.#made.delete(customer);
-    if (end === "dropped") for (const context of made) this.#orphans.add(context);
-    else this.#leaving = Promise.all([this.#leaving, this.#close(made)]);
+    for (const context of made)
+      if (end === "dropped") this.#orphans.add(context);
+      else this.#close(context);
   }
 
   /** Resolves once the contexts of all clients that have gone are closed. */
   async settled(): Promise<void> {
-    await this.#leaving;
+    await Promise.all(this.#closing);
   }
 
-  #note(context: unknown): void {
-    const customer = this.#caller.getStore();
-    const made = customer && this.#made.get(customer);
-    // The client has gone while its context was made.
-    if (customer && !made)
-      this.#leaving = Promise.all([this.#leaving, this.#close(new Set([context]))]);
-    if (!made || !isObject(context) || typeof context.on !== "function") return;
+  #note(customer: Customer, context: Context): void {
+    const made = this.#made.get(customer);
+    if (!made) {
+      this.#close(context);
+      return;
+    }
     made.add(context);
     context.on("close", () => this.#forget(context));
   }
 
-  #forget(context: unknown): void {
+  #forget(context: Context): void {
     this.#orphans.delete(context);
     for (const made of this.#made.values()) made.delete(context);
   }
 
-  async #close(made: ReadonlySet<unknown>): Promise<void> {
-    const contexts = this.#browser
-      .contexts()
-      .filter((context) => made.has(implOf(this.#browser, context)));
-    const closed = await Promise.allSettled(contexts.map((context) => context.close()));
-    for (const one of closed) if (one.status === "rejected") console.error(one.reason);
+  #close(context: Context): void {
+    const closing = context
+      .close(PROGRESS, { reason: "Its client has gone." })
+      // A browser that is gone has no contexts; all else is for the log.
+      .catch((error: unknown) => console.error(error))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
   }
+}
+
+function isContext(value: unknown): value is Context {
+  return isObject(value) && typeof value.close === "function" && typeof value.on === "function";
 }

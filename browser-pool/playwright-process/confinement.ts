@@ -34,14 +34,9 @@ export function keepEndpoint(browser: PlaywrightBrowser): void {
 
 /** Playwright's own object behind its public `Browser`. */
 export function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
-  const inside = implOf(browser, browser);
-  if (!isObject(inside)) throw new UnknownPlaywright();
-  return inside;
-}
-
-/** Playwright's own object behind a public one of the same browser; null when there is none. */
-export function implOf(browser: PlaywrightBrowser, object: object): unknown {
   const connection: unknown = Reflect.get(browser, "_connection");
   const toImpl = isObject(connection) ? connection.toImpl : null;
-  return typeof toImpl === "function" ? toImpl(object) : null;
+  const inside: unknown = typeof toImpl === "function" ? toImpl(browser) : null;
+  if (!isObject(inside)) throw new UnknownPlaywright();
+  return inside;
 }

@@ -3,11 +3,20 @@ import type { Socket } from "node:net";
 import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
+import type { SocketEnd } from "../customer-sockets.ts";
 import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 
 const KEEP_ALIVE_MS = 30_000;
 const GOODBYE_MS = 2_000;
 const TOLD_MS = 1_000;
+
+/** What is heard of a customer's socket. */
+export interface CustomerHearer {
+  say: (event: CustomerEvent) => void;
+  /** The client's close frame has begun. */
+  onGoodbye: () => void;
+  onEnd: (end: SocketEnd) => void;
+}
 
 /**
  * A customer's socket, handed over by the pool before its upgrade was answered. Playwright answers and uses the socket;
@@ -15,22 +24,22 @@ const TOLD_MS = 1_000;
  */
 export class Customer {
   readonly #socket: Socket;
-  readonly #say: (event: CustomerEvent) => void;
+  readonly #hearer: CustomerHearer;
   readonly #fromClient = new FrameScanner();
   readonly #backlog: Backlog;
   #toldAt = -TOLD_MS;
   #isOver = false;
 
-  constructor(socket: Socket, say: (event: CustomerEvent) => void) {
+  constructor(socket: Socket, hearer: CustomerHearer) {
     this.#socket = socket;
-    this.#say = say;
+    this.#hearer = hearer;
     this.#backlog = new Backlog({
       waitingBytes: () => socket.writableLength,
       sentBytes: () => socket.bytesWritten - socket.writableLength,
       highBytes: BACKLOG_BYTES,
       stallMs: STALL_MS,
-      onHigh: () => say("full"),
-      onLow: () => say("drained"),
+      onHigh: () => hearer.say("full"),
+      onLow: () => hearer.say("drained"),
       onStalled: () => socket.destroy(),
     });
     socket.setNoDelay(true);
@@ -102,16 +111,18 @@ export class Customer {
   }
 
   #heard(chunk: Buffer): void {
+    const hadClose = this.#fromClient.sawClose;
     this.#fromClient.push(chunk);
+    if (this.#fromClient.sawClose && !hadClose) this.#hearer.onGoodbye();
     if (performance.now() - this.#toldAt < TOLD_MS) return;
     this.#toldAt = performance.now();
-    this.#say("active");
+    this.#hearer.say("active");
   }
 
   #closed(): void {
     this.#isOver = true;
     this.#backlog.close();
-    this.#say(this.#fromClient.sawClose ? "clean" : "dropped");
+    this.#hearer.onEnd(this.#fromClient.sawClose ? "clean" : "dropped");
   }
 }
 

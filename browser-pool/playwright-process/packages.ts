@@ -17,7 +17,6 @@ export interface PlaywrightBrowser {
     pages(): unknown[];
     newPage(): Promise<unknown>;
     setStorageState(state: StoredState): Promise<void>;
-    close(): Promise<void>;
   }[];
   bind(title: string, options: { host: string; port: number }): Promise<{ endpoint: string }>;
 }

@@ -22,6 +22,14 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
+/** What a Playwright of a slot asks and tells its slot. */
+export interface Surroundings {
+  /** Whether this Playwright has no client while others drive the browser. */
+  isUnwatched: () => boolean;
+  /** A customer's socket was handed over and never taken. */
+  onUntaken: () => void;
+}
+
 /** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
 export class AttachedPlaywright implements MuxClient {
   /** Resolves when the connection has ended, with its process or its browser. */
@@ -36,14 +44,14 @@ export class AttachedPlaywright implements MuxClient {
   readonly #waiting: Waiting[] = [];
   #isHolding = false;
 
-  /** `isUnwatched`: whether this Playwright has no client while others drive the browser. */
-  constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, isUnwatched: () => boolean) {
-    this.#isUnwatched = isUnwatched;
+  constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, slot: Surroundings) {
+    this.#isUnwatched = slot.isUnwatched;
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
     this.#line = new CdpPipe(socket, socket);
-    this.sockets = new HandedSockets(browser, (message) => this.#line.write(controlText(message)));
+    const ask = (message: Question): void => void this.#line.write(controlText(message));
+    this.sockets = new HandedSockets(browser, ask, slot.onUntaken);
     this.ended = new Promise((resolve) => {
       this.#line.open(
         (bytes) => this.#receive(bytes),

@@ -46,12 +46,15 @@ interface Client extends CustomerSocket {
 export class HandedSockets {
   readonly #ask: (question: Question) => void;
   readonly #source: Source;
+  readonly #onUntaken: () => void;
   readonly #clients = new Map<number, Client>();
   #nextId = 1;
 
-  constructor(source: Source, ask: (question: Question) => void) {
+  /** `onUntaken`: a socket was handed over, and the Playwright has not said that it has the socket. */
+  constructor(source: Source, ask: (question: Question) => void, onUntaken: () => void) {
     this.#source = source;
     this.#ask = ask;
+    this.#onUntaken = onUntaken;
   }
 
   get size(): number {
@@ -62,7 +65,7 @@ export class HandedSockets {
   add(watch: Watch): { id: number; client: CustomerSocket } {
     const id = this.#nextId++;
     const end = (code: number, reason: string): void => this.#ask({ end: id, code, reason });
-    const untaken = setTimeout(() => this.lost(id), TAKEN_MS).unref();
+    const untaken = setTimeout(() => this.#untaken(id), TAKEN_MS).unref();
     const client = { watch, isFull: false, untaken, end };
     this.#clients.set(id, client);
     return { id, client };
@@ -89,6 +92,11 @@ export class HandedSockets {
   /** Counts every socket as dropped: the Playwright is gone. */
   close(): void {
     for (const [id, client] of this.#clients) this.#gone(id, client, "dropped");
+  }
+
+  #untaken(id: number): void {
+    this.#onUntaken();
+    this.lost(id);
   }
 
   #gone(id: number, client: Client, end: SocketEnd): void {

@@ -38,6 +38,10 @@ export class PlaywrightProcesses {
     this.#options = options;
   }
 
+  get log(): Log {
+    return this.#options.log;
+  }
+
   /** Makes the shared folders. No process is started before a client asks for its version. */
   static async open(options: PlaywrightProcessesOptions): Promise<PlaywrightProcesses> {
     const { root } = options;

@@ -114,12 +114,15 @@ export class SlotPlaywrights {
 
   async #attachNew(version: WireVersion, tries = 2): Promise<Attached> {
     const socket = await this.#processes.connect(version);
-    const isUnwatched = (): boolean => this.#isUnwatched(playwright);
+    const slot = {
+      isUnwatched: (): boolean => this.#isUnwatched(playwright),
+      onUntaken: () => this.#processes.log.warn({ version }, "socket_not_taken"),
+    };
     const playwright: AttachedPlaywright = new AttachedPlaywright(
       socket,
       this.#mux,
       this.#pipe,
-      isUnwatched,
+      slot,
     );
     this.#connected.add(playwright);
     void playwright.ended.then(() => this.#connected.delete(playwright));

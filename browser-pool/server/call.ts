@@ -8,6 +8,7 @@ import type { Sessions } from "../sessions/sessions.ts";
 /** A request of the gateway. */
 export interface SlotCall {
   sessions: Sessions;
+  log: Log;
   served: ServedVersions;
   /** Of the session, or `drain`. */
   id: string;

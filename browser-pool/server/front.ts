@@ -44,8 +44,8 @@ async function answer(
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
-  const { sessions, served } = front;
-  await route({ sessions, served, id, request, response });
+  const { sessions, log, served } = front;
+  await route({ sessions, log, served, id, request, response });
 }
 
 async function upgrade(

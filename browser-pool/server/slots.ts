@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { wireMismatch } from "@svc/contract/browser/wire-versions.ts";
+import { type WireVersion, wireMismatch } from "@svc/contract/browser/wire-versions.ts";
 import { PlaceSlot, type SlotRefused, type SlotSeen } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { messageOf } from "@svc/host-kit/log.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { SlotCall } from "./call.ts";
 
@@ -18,17 +19,20 @@ export async function placeSlot(call: SlotCall): Promise<void> {
   response.once("close", () => caller.abort());
   const placed = await sessions.place(id, ask.data, caller.signal);
   if (placed.outcome === "placed") {
-    // Nobody waits: the upgrade that will come finds the Playwright attached, or being attached.
-    if (version)
-      sessions
-        .get(id)
-        ?.slot.playwrights.attach(version)
-        .catch(() => {});
+    if (version) attachEarly(call, version);
     return replyJson(response, 201, placed.placed);
   }
   if (placed.outcome === "none") return refuse(response, 409, { error: placed.error });
   if (placed.outcome === "failed") return refuse(response, 502, { error: placed.error });
   refuse(response, 503, { error: "Not served here.", hint: placed.hint });
+}
+
+/** Nobody waits: the upgrade that will come finds the Playwright attached, or being attached. */
+function attachEarly({ sessions, log, id }: SlotCall, version: WireVersion): void {
+  const slot = sessions.get(id)?.slot;
+  slot?.playwrights.attach(version).catch((error: unknown) => {
+    log.warn({ slot: slot.number, version, reason: messageOf(error) }, "wire_not_attached");
+  });
 }
 
 /** GET /slots/:sessionId */

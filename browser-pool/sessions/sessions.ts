@@ -3,7 +3,7 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
-import { type Placed, Placement } from "./placement.ts";
+import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import type { StoredState } from "../stored-state.ts";
 import type { WarmSlots } from "../slots/warm-slots.ts";
@@ -86,12 +86,12 @@ export class Sessions {
     if (this.#refused.has(id) || ask.expiresAt <= Date.now())
       return Promise.resolve({ outcome: "none", error: "This session has ended." });
     const running = this.#placements.get(id);
-    if (running) return running.watch(caller);
+    if (running) return running.watch(ask.acquireMs, caller);
     const hint = this.#isDraining ? "This pool is draining." : this.#options.hintOf(ask.kind);
     if (hint !== null) return Promise.resolve({ outcome: "unserved", hint });
-    const placement = new Placement((signal) => this.#take(id, ask, signal));
+    const placement = new Placement((wanted) => this.#take(id, ask, wanted));
     this.#placements.set(id, placement);
-    return placement.watch(caller);
+    return placement.watch(ask.acquireMs, caller);
   }
 
   /** Ends a session because the gateway says so, also while its placement is under way, or has yet to arrive. */
@@ -123,22 +123,29 @@ export class Sessions {
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
-  async #take(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+  async #take(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     try {
-      return await this.#find(id, ask, signal);
+      return await this.#find(id, ask, wanted);
     } finally {
       this.#placements.delete(id);
     }
   }
 
-  async #find(id: string, ask: PlaceSlot, signal: AbortSignal): Promise<Placed> {
+  async #find(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
+    const { signal } = wanted;
     const asked = performance.now();
     const { warmSlots, fetchState, loadMs } = this.#options;
     const path = ask.profile?.statePath;
     // Fetched before a browser is taken: a state that cannot be had costs no browser.
     const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
-    const slot = state && (await warmSlots.take(ask.acquireMs, signal));
-    if (state && !slot) return { outcome: "none", error: "No slot became free in time." };
+    const wish = { waits: ask.acquireMs > 0, since: ask.waitingSince ?? Date.now() };
+    if (wish.waits) wanted.waits();
+    const slot = state && (await warmSlots.take(wish, signal));
+    if (state && !slot) return NO_SLOT;
+    if (slot && !(await wanted.found())) {
+      warmSlots.giveBack(slot);
+      return NO_SLOT;
+    }
     const isSeeded = slot && (await seed(slot, state, loadMs));
     if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
     if (slot) void warmSlots.retire(slot);

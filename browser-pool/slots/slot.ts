@@ -40,6 +40,7 @@ export class Slot {
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
   #closing: Promise<void> | null = null;
+  #isDead = false;
 
   constructor(number: number, index: number, parts: SlotParts, browser: Browser) {
     this.number = number;
@@ -49,6 +50,12 @@ export class Slot {
     this.mux = browser.mux;
     this.playwrights = browser.playwrights;
     this.died = browser.died;
+    void this.died.then(() => (this.#isDead = true));
+  }
+
+  /** Whether the browser has died. */
+  get isDead(): boolean {
+    return this.#isDead;
   }
 
   /** The pid of the slot's outermost process. */

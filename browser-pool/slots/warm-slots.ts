@@ -19,7 +19,16 @@ export interface WarmSlotsOptions {
   onChange: () => void;
 }
 
+/** How a slot is asked for. */
+export interface SlotWish {
+  /** Whether to wait when no browser is warm: until the caller goes away. */
+  waits: boolean;
+  /** When the create began, in ms: earlier ones are served first. */
+  since: number;
+}
+
 interface Waiter {
+  since: number;
   take: (slot: Slot | null) => void;
 }
 
@@ -63,15 +72,25 @@ export class WarmSlots {
     else while (this.#wantsLaunch()) this.#track(this.#launch());
   }
 
-  /** Gives a warm browser away; null when none came in time or the caller went away. */
-  async take(acquireMs: number, signal: AbortSignal): Promise<Slot | null> {
+  /** Gives a warm browser away; null when none is warm and the caller does not wait, or went away. */
+  async take({ waits, since }: SlotWish, signal: AbortSignal): Promise<Slot | null> {
     if (this.#isShut || signal.aborted) return null;
-    const slot = this.#idle.shift() ?? (acquireMs > 0 ? await this.#wait(acquireMs, signal) : null);
+    const slot = this.#idle.shift() ?? (waits ? await this.#wait(since, signal) : null);
     // Counted from the first browser taken: sessions that come one after the other must not put the refill off for ever.
     if (this.#launching === 0 && this.#timer === null)
       this.#notBefore = Math.max(this.#notBefore, performance.now() + QUIET_MS);
     this.fill();
     return slot;
+  }
+
+  /** Takes back a browser that nobody has touched. */
+  giveBack(slot: Slot): void {
+    const waiter = this.#isShut ? undefined : this.#waiters.shift();
+    if (waiter) waiter.take(slot);
+    // Dead, or too late: its end makes room.
+    else if (this.#isShut || slot.isDead) void this.retire(slot);
+    else this.#idle.push(slot);
+    this.#options.onChange();
   }
 
   /** Ends a browser that was given away; another may be launched in its place. */
@@ -144,6 +163,7 @@ export class WarmSlots {
 
   #launched(slot: Slot): void {
     this.#failures = 0;
+    void slot.died.then(() => this.#lost(slot));
     const waiter = this.#waiters.shift();
     if (waiter) {
       waiter.take(slot);
@@ -151,7 +171,6 @@ export class WarmSlots {
     }
     // Also while `shut` runs: it ends the browsers that it finds here.
     this.#idle.push(slot);
-    void slot.died.then(() => this.#lost(slot));
   }
 
   #lost(slot: Slot): void {
@@ -164,20 +183,19 @@ export class WarmSlots {
     void this.retire(slot);
   }
 
-  #wait(acquireMs: number, signal: AbortSignal): Promise<Slot | null> {
+  #wait(since: number, signal: AbortSignal): Promise<Slot | null> {
     return new Promise((resolve) => {
       const end = (slot: Slot | null): void => {
-        clearTimeout(timer);
         signal.removeEventListener("abort", giveUp);
         const at = this.#waiters.indexOf(waiter);
         if (at >= 0) this.#waiters.splice(at, 1);
         resolve(slot);
       };
       const giveUp = (): void => end(null);
-      const waiter: Waiter = { take: end };
-      const timer = setTimeout(giveUp, acquireMs);
+      const waiter: Waiter = { since, take: end };
       signal.addEventListener("abort", giveUp);
-      this.#waiters.push(waiter);
+      const later = this.#waiters.findIndex((other) => other.since > since);
+      this.#waiters.splice(later < 0 ? this.#waiters.length : later, 0, waiter);
       this.fill();
     });
   }

@@ -9,6 +9,8 @@ export const PlaceSlot = z.object({
   expiresAt: z.number(),
   /** How long to wait for a slot; 0 = answer 409 at once when none is idle. */
   acquireMs: z.number().nonnegative(),
+  /** When the create began, in milliseconds since the epoch: a pool serves those who wait in this order. Absent: now. */
+  waitingSince: z.number().exactOptional(),
   /** The client's Playwright minor, when the create named it. */
   wireVersion: z.string().max(20).exactOptional(),
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */

@@ -24,10 +24,11 @@ beforeAll(async () => {
   front.on("upgrade", (request, socket, head) => {
     if (!(socket instanceof Socket)) throw new Error("no socket");
     const said: CustomerEvent[] = [];
-    const customer = new Customer(socket, (event) => {
+    const say = (event: CustomerEvent): void => {
       said.push(event);
       seen.onSaid(event);
-    });
+    };
+    const customer = new Customer(socket, { say, onEnd: say, onGoodbye: () => {} });
     const seen: Seen = { customer, said, onSaid: () => {} };
     customers.push(seen);
     const headers = Object.fromEntries(

@@ -1,4 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import WebSocket from "ws";
 import { missingBrowser } from "../support/process/needs.ts";
@@ -119,6 +122,44 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
         const report = await rig.gateway.report(id, (one) => openOf(one) === 0);
         expect([room, how, report.lastClose]).toEqual([room, how, end]);
       }
+  });
+
+  test("a socket that came and went between two heartbeats is counted", async () => {
+    await rig.place(id);
+    for (let n = 0; n < 3; n += 1) {
+      const socket = n % 2 === 0 ? await wireSocket() : (await RawCdp.open(rig, id)).socket;
+      socket.close();
+    }
+    const report = await rig.gateway.report(id, ({ closes }) => closes === 3);
+    expect(report).toMatchObject({ opens: 3, lastClose: "clean" });
+  });
+
+  test("an upgrade that is answered names its socket's number on both endpoints", async () => {
+    await rig.place(id);
+    for (const [n, kind] of (["ws", "cdp", "ws"] as const).entries()) {
+      const { url, headers } = await rig.socket(kind, id);
+      const socket = new WebSocket(url, { headers });
+      const answer = await new Promise<IncomingMessage>((resolve) =>
+        socket.once("upgrade", resolve),
+      );
+      expect(answer.headers[OPENS_HEADER]).toBe(String(n + 1));
+      socket.terminate();
+    }
+  });
+
+  test("a browser that takes no client is 404 on /cdp, before the gateway gives up", async () => {
+    await rig.place(id);
+    const browsers = browsersOf(rig.child.pid ?? 0);
+    for (const pid of browsers) process.kill(pid, "SIGSTOP");
+    try {
+      await expect(RawCdp.open(rig, id)).rejects.toThrow("404");
+      expect(LIMITS.slotUpgradeMs).toBeLessThan(LIMITS.poolUpgradeMs);
+    } finally {
+      for (const pid of browsers) process.kill(pid, "SIGCONT");
+    }
+    const report = await rig.gateway.report(id, () => true);
+    expect(report).toMatchObject({ opens: 0, closes: 0 });
+    expect((await (await RawCdp.open(rig, id)).call("Browser.getVersion")).result).toBeDefined();
   });
 
   test("Playwright and Puppeteer close cleanly", async () => {

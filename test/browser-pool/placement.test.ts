@@ -1,5 +1,8 @@
+import type { IncomingMessage } from "node:http";
+import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import WebSocket from "ws";
 import { missingBrowser } from "../support/process/needs.ts";
 import { bearer } from "../support/process/host-rig.ts";
 import { Rig } from "./rig.ts";
@@ -73,6 +76,60 @@ describe.skipIf(noBrowser)("placement", () => {
       }),
     );
     expect(await Promise.all(served)).toEqual([201, 201, 201, 201]);
+  });
+
+  test("those who wait are served first come, first served, also when they ask again meanwhile", async () => {
+    await Promise.all([rig.place(`${id}x`), rig.place(`${id}y`)]);
+    const began = Date.now();
+    // The later creates reach this pool first.
+    const names = ["e", "d", "c", "b", "a"];
+    const served: string[] = [];
+    const refusals = new Map(names.map((name) => [name, 0]));
+    /** As the gateway does: asks again until it is served. */
+    const create = async (name: string): Promise<void> => {
+      const waitingSince = began + name.charCodeAt(0);
+      let status = 409;
+      for (let asked = 0; status === 409 && asked < 200; asked += 1) {
+        ({ status } = await rig.put(`${id}${name}`, { acquireMs: 200, waitingSince }));
+        if (status === 409) refusals.set(name, asked + 1);
+      }
+      expect(status).toBe(201);
+      served.push(name);
+      await rig.delete(`${id}${name}`);
+    };
+    const all = names.map(create);
+    await vi.waitFor(() => expect(Math.min(...refusals.values())).toBeGreaterThan(1), 20_000);
+    await rig.delete(`${id}x`);
+    await Promise.all(all);
+    expect(served).toEqual(names.toReversed());
+    await rig.delete(`${id}y`);
+  });
+
+  test("a slot that came between two questions of a create waits for the second", async () => {
+    await Promise.all([rig.place(`${id}x`), rig.place(`${id}y`)]);
+    expect((await rig.put(id, { acquireMs: 1 })).status).toBe(409);
+    const other = rig.put(`${id}late`);
+    await Promise.all([rig.delete(`${id}x`), rig.delete(`${id}y`)]);
+    expect((await rig.put(id)).status).toBe(201);
+    expect((await other).status).toBe(201);
+    await Promise.all([rig.delete(id), rig.delete(`${id}late`)]);
+  });
+
+  test("GET tells the counts of a session's sockets; 404 for one that is not there", async () => {
+    const { bootId } = await rig.place(id);
+    const see = () => rig.call("GET", `/slots/${encodeURIComponent(id)}`, id);
+    const slot = { id, kind: "fast", opens: 0, closes: 0 };
+    expect(await (await see()).json()).toMatchObject({ bootId, slot });
+    const { url, headers } = await rig.socket("cdp", id);
+    const socket = new WebSocket(url, { headers });
+    const upgraded = await new Promise<IncomingMessage>((resolve) =>
+      socket.once("upgrade", resolve),
+    );
+    expect(upgraded.headers[OPENS_HEADER]).toBe("1");
+    expect(await (await see()).json()).toMatchObject({ slot: { opens: 1, closes: 0 } });
+    socket.terminate();
+    await rig.delete(id);
+    expect((await see()).status).toBe(404);
   });
 
   test("a DELETE while the PUT waits ends it with 409, and it takes no slot", async () => {
@@ -152,7 +209,7 @@ describe.skipIf(noBrowser)("placement", () => {
     expect((await rig.call("GET", "/", "x")).status).toBe(404);
     expect((await rig.call("PUT", "/slots/x/y", "x")).status).toBe(404);
     expect((await rig.call("PUT", "/slots/%ff", "x")).status).toBe(404);
-    expect((await rig.call("GET", "/slots/x", "x")).status).toBe(405);
+    expect((await rig.call("POST", "/slots/x", "x")).status).toBe(405);
   });
 });
 

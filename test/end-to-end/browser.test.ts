@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { chromium, type Browser } from "playwright-core";
@@ -69,6 +70,22 @@ describe.each([
     );
     expect(Date.now() - closedAt).toBeGreaterThanOrEqual(LIMITS.lingerMs);
   });
+
+  test.each([0, 100, 300, 700])(
+    "a client that comes and goes three times, %i ms apart, leaves no session behind",
+    async (apartMs) => {
+      const session = await create();
+      for (let n = 0; n < 3; n += 1) {
+        if (n > 0) await pause(apartMs);
+        const browser = await connect(session);
+        await (await browser.newContext()).newPage();
+        await browser.close();
+      }
+      const ended = { status: "released", closeReason: "client_disconnected" };
+      const seen = async () => expect(await read(session.sessionId)).toMatchObject(ended);
+      await vi.waitFor(seen, { timeout: 30_000, interval: 200 });
+    },
+  );
 });
 
 test("puppeteer over /cdp drives the same", async () => {
