@@ -24,6 +24,8 @@ export interface Operation {
   idempotent?: true;
   /** The request body is bytes, passed on as they come: the service never holds it whole. */
   isRaw?: true;
+  /** A request body is not looked at, however long it is. */
+  ignoresBody?: true;
   /** Query parameters, for the documents. */
   query?: Readonly<Record<string, { isRequired?: true; description: string }>>;
   request?: z.ZodType;

@@ -1,6 +1,7 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
+import { fromClient } from "../client-gone.ts";
 import type { AppEnv } from "../context.ts";
 import { eachChunk, isLengthTold } from "../pass-on.ts";
 
@@ -11,15 +12,18 @@ export const tooLarge = (bytes: number): ApiError =>
  * 413 above an operation's cap: from the header before the body is read, and from the stream once it passes the cap. A
  * body that is passed on as it comes is counted on its way (passOn), and that of a GET is never read.
  */
-export function bodyCap({ method, isRaw, bodyBytes }: Operation): MiddlewareHandler<AppEnv> {
+export function bodyCap(op: Operation): MiddlewareHandler<AppEnv> {
+  const { method, isRaw, ignoresBody, bodyBytes } = op;
+  if (ignoresBody) return (_c, next) => next();
   const isRead = !isRaw && method !== "GET";
   return async (c, next) => {
     const { raw } = c.req;
+    const { body } = raw;
     if (isLengthTold(raw)) {
       if (Number(raw.headers.get("content-length")) > bodyBytes) throw tooLarge(bodyBytes);
-    } else if (isRead && raw.body) {
-      const body = await whole(raw.body, bodyBytes);
-      c.req.raw = new Request(raw, { method: raw.method, body });
+    } else if (isRead && body) {
+      const all = await fromClient(c, () => whole(body, bodyBytes));
+      c.req.raw = new Request(raw, { method: raw.method, body: all });
     }
     await next();
   };

@@ -9,6 +9,8 @@ export class HeartbeatGateway<Beat> {
   readonly beats: Beat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
+  /** Ids that it has not taken the report of, in each answer. */
+  again: string[] = [];
   /** Status of its answers; anything but 200 counts as away. */
   status = 200;
   /** How often it wants to hear of a host that has no news. */
@@ -83,6 +85,7 @@ export class HeartbeatGateway<Beat> {
     await this.hold;
     this.#open -= 1;
     response.writeHead(isGenuine ? this.status : 401, { "content-type": "application/json" });
-    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: this.pollMs }));
+    const { again, pollMs } = this;
+    response.end(JSON.stringify({ end: this.end.splice(0), again, pollMs }));
   }
 }

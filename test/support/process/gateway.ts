@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
-import type { Miniflare } from "miniflare";
+import { Log, LogLevel, type Miniflare, type WorkerdStructuredLog } from "miniflare";
+import { lineOf } from "../../../scripts/gateway-log.ts";
 import { startGateway } from "../../../scripts/gateway.ts";
 import { applyMigrations } from "../../../scripts/migrate.ts";
 import { stateFolder } from "./state-folder.ts";
@@ -29,7 +30,14 @@ export interface GatewayPlace {
   stateDir?: string;
   /** Its hosts store whole machines: too much for a state in memory. */
   isOnDisk?: boolean;
+  /** Hears each line that the gateway logs. */
+  onLine?: (line: string) => void;
 }
+
+const logTo = (onLine: (line: string) => void) => ({
+  miniflare: new Log(LogLevel.ERROR),
+  runtime: (output: WorkerdStructuredLog) => onLine(lineOf(output)),
+});
 
 export async function testGateway(
   bindings: Record<string, string> = {},
@@ -47,6 +55,7 @@ export async function testGateway(
     stateDir,
     port: isToComeBack ? await steadyPort() : place.port,
     bindings: { ...secrets, ...bindings },
+    ...(place.onLine && { log: logTo(place.onLine) }),
   });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
 

@@ -140,12 +140,12 @@ export function keepHeard(hostId: string): Promise<void> {
 
 let pools = 0;
 
-/** A registered fake pool with idle slots. */
-export async function newPool(): Promise<Pool> {
+/** A registered fake pool with idle slots, unless its first heartbeat says otherwise. */
+export async function newPool(facts: Partial<PoolHeartbeat> = {}): Promise<Pool> {
   pools += 1;
   const url = await (await fetch(inject("fakePoolFarm"), { method: "POST" })).text();
   const pool = new Pool(`pool-${pools}`, url);
-  await pool.beat();
+  await pool.beat(facts);
   return pool;
 }
 
