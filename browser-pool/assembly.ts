@@ -138,7 +138,8 @@ function heartbeatsOf(
     nextBeat: () => heartbeatOf(parts),
     onAnswer: (reply: HeartbeatReply, beat: PoolHeartbeat) => {
       onAnswered(beat);
-      sessions.forget(beat.slots);
+      const again = new Set(reply.again);
+      sessions.forget(beat.slots.filter(({ id }) => !again.has(id)));
       for (const id of reply.end) sessions.end(id);
     },
   });

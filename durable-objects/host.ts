@@ -4,16 +4,17 @@ import { logOf } from "@svc/contract/log.ts";
 import { DurableObject } from "cloudflare:workers";
 import { noteDurable } from "../control-plane/snapshot-lineage.ts";
 import { fleet } from "./fleet/registry.ts";
-import type { HostStart } from "./host-calls/place.ts";
 import { drainHost, type Subject } from "./host-calls/slots.ts";
 import { removeSnapshotAt } from "./host-calls/vm-states.ts";
+import { HostCalls } from "./host/calls.ts";
 import type { Beat, HostChange, ReportAnswer } from "./host/messages.ts";
+import { PlacedRows } from "./host/placed-rows.ts";
 import {
   afterBeat,
   afterDeafness,
   afterSilence,
   endableBy,
-  heldBy,
+  endedIn,
   type HostDuty,
   isOvertaken,
   isRetired,
@@ -25,27 +26,24 @@ import {
   silentAt,
   type StoredHost,
 } from "./host/reconcile.ts";
+import { tellChange, tellReport, tellReports, type Telling } from "./host/telling.ts";
 import { arm } from "./live/alarm.ts";
 import { Lane } from "./live/lane.ts";
+import { tried } from "./live/tried.ts";
 
 const log = logOf("durable-objects");
 const KEY = "host";
 const retryMs = 1000;
 /** An alarm this late was not late by itself: the gateway was away, and could hear no host. */
 const deafMs = 3000;
-const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
-  id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, seq INTEGER NOT NULL, reported TEXT)`;
 
 /** One host of either type: its last heartbeat, and what the gateway has placed there. */
 export class HostDO extends DurableObject<Env> {
-  readonly #sql = this.ctx.storage.sql;
+  readonly #placed = new PlacedRows(this.ctx.storage.sql);
   /** Heartbeats and alarms are taken one after the other: an older one must not be told last. */
   readonly #lane = new Lane();
-
-  constructor(ctx: DurableObjectState, env: Env) {
-    super(ctx, env);
-    this.#sql.exec(SCHEMA);
-  }
+  readonly #calls = new HostCalls();
+  readonly #telling: Telling = { env: this.env, calls: this.#calls };
 
   /** Takes a heartbeat: tells sessions and sandboxes what it means for them. Answers what the host shall end. */
   heartbeat(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
@@ -63,13 +61,13 @@ export class HostDO extends DurableObject<Env> {
     if (host.beat.bootId === bootId && missing([row], host.beat).length > 0) {
       return { type: "hostLost", seenAt };
     }
-    this.#sql.exec("INSERT OR IGNORE INTO placed VALUES (?, ?, ?, NULL)", id, bootId, seq);
+    this.#placed.enter(row);
     return host.away ? { type: "hostAway", seenAt } : null;
   }
 
   /** A session or sandbox that was placed here ended. */
   forget(id: string): void {
-    this.#sql.exec("DELETE FROM placed WHERE id = ?", id);
+    this.#placed.forget(id);
   }
 
   /** Tells the host to let go of a snapshot; false when it did not, or is not there. */
@@ -87,7 +85,7 @@ export class HostDO extends DurableObject<Env> {
   async drain(): Promise<"draining" | "unknown" | "silent"> {
     const host = this.#load();
     if (!host) return "unknown";
-    const agreed = await drainHost(this.env, host.beat.url).catch(() => false);
+    const agreed = await tried("host_not_drained", drainHost(this.env, host.beat.url));
     return agreed ? "draining" : "silent";
   }
 
@@ -103,28 +101,33 @@ export class HostDO extends DurableObject<Env> {
       if (lateMs >= deafMs) this.#save(afterDeafness(host, now));
       else this.#save(afterSilence(host));
       // All that it reports when it is back is to be told, whatever it said before.
-      this.#sql.exec("UPDATE placed SET reported = NULL");
+      this.#placed.unreport();
     }
     await this.#settle();
   }
 
   async #take(hostId: string, beat: AnyHeartbeat): Promise<HeartbeatReply> {
     const before = this.#load();
-    const pollMs = LIMITS.heartbeatMs;
     // An earlier start of this host is still running somewhere: nothing that runs there is anybody's.
-    if (before && isRetired(before, beat)) return { end: endableBy(beat), pollMs };
-    if (before && isOvertaken(before, beat)) return { end: [], pollMs };
+    if (before && isRetired(before, beat)) return replyOf(endableBy(beat));
+    // Only a heartbeat that counts takes what it reports.
+    if (before && isOvertaken(before, beat)) return replyOf([], endedIn(beat));
     const host = afterBeat(hostId, beat, before, Date.now());
     this.#save(host);
     await this.#settle();
-    // What reached the object store is repeated until this heartbeat is answered.
-    if (beat.type === "vm" && beat.durableSnapshots?.length)
-      await noteDurable(this.env.DB, beat.durableSnapshots);
-    const placed = this.#placed();
-    await this.#tellLost(host, missing(placed, beat), before?.seenAt ?? host.seenAt);
+    const heardAt = before?.seenAt ?? host.seenAt;
+    const placed = this.#placed.all();
+    const [unnoted, areLostTold] = await Promise.all([
+      this.#noteDurable(beat),
+      this.#tellLost(host, missing(placed, beat), heardAt),
+    ]);
     const { bootId, url, seq } = beat;
-    const from = { hostId, bootId, url, seq, heardAt: before?.seenAt ?? host.seenAt };
-    return { end: await this.#reconcileAll(from, beat, placed), pollMs };
+    const from = { hostId, bootId, url, seq, heardAt };
+    const known = new Map(placed.map((row) => [row.id, row]));
+    const { end, again } = await tellReports(beat, (report) =>
+      this.#tellNews(from, report, known.get(report.id)),
+    );
+    return replyOf(end, [...again, ...unnoted], areLostTold);
   }
 
   #load(): StoredHost | null {
@@ -135,20 +138,17 @@ export class HostDO extends DurableObject<Env> {
     this.ctx.storage.kv.put(KEY, host);
   }
 
-  #placed(): Placed[] {
-    return this.#sql.exec<Placed>("SELECT * FROM placed").toArray();
-  }
-
-  /** Does what is owed; what fails is kept, and the alarm tries again. */
+  /** Does what is owed, all at once; what fails is kept, and the alarm tries again. */
   async #settle(): Promise<void> {
-    for (const duty of this.#load()?.owed ?? []) {
+    const settling = (this.#load()?.owed ?? []).map(async (duty) => {
       try {
         await this.#do(duty);
         this.#done(duty);
       } catch (error) {
         log.error("host_duty_failed", { duty, reason: error });
       }
-    }
+    });
+    await Promise.all(settling);
     await arm(this.ctx.storage, () => {
       const host = this.#load();
       return {
@@ -161,10 +161,11 @@ export class HostDO extends DurableObject<Env> {
   async #do(duty: HostDuty): Promise<void> {
     const host = this.#load();
     if (!host) return;
-    const { hostId, beat, seenAt } = host;
-    if (duty === "register") await fleet(this.env).put(recordOf(hostId, beat, seenAt));
-    else if (duty === "unregister") await fleet(this.env).remove(hostId);
-    else await this.#tellAll(host, duty);
+    if (duty === "register" || duty === "unregister")
+      return this.#calls.ask("the fleet", () => enter(this.env, host, duty));
+    const change = { type: duty, seenAt: host.seenAt };
+    const untold = await tellChange(this.#telling, host, change, this.#placed.all());
+    if (untold.length > 0) throw new Error(`${untold.length} objects were not told`);
   }
 
   #done(duty: HostDuty): void {
@@ -174,55 +175,52 @@ export class HostDO extends DurableObject<Env> {
     this.#save({ ...host, registeredAt, owed: host.owed.filter((other) => other !== duty) });
   }
 
-  async #reconcileAll(from: Beat, beat: AnyHeartbeat, placed: Placed[]): Promise<string[]> {
-    const known = new Map(placed.map((row) => [row.id, row]));
-    const answers = await Promise.allSettled(
-      heldBy(beat).map((report) => this.#reconcile(from, report, known.get(report.id))),
-    );
-    const failed = answers.find((answer) => answer.status === "rejected");
-    // Fails the heartbeat: the host repeats it, and so the end of a session with its reason, until all was told.
-    if (failed) throw failed.reason;
-    return answers.flatMap((answer) => (answer.status === "fulfilled" && answer.value) || []);
-  }
-
-  /** Tells a session or sandbox what its host reports, if that is new. Answers its id when the host shall end it. */
-  async #reconcile(from: Beat, report: Report, row: Placed | undefined): Promise<string | null> {
-    const reported = signatureOf(report);
-    if (row?.boot_id === from.bootId && row.reported === reported) return null;
-    const answer = await this.#tellReport(from, report);
-    if (answer === "wait") return null;
-    if (answer === "end") {
-      this.forget(report.id);
-      return report.id;
+  /** Notes the snapshots that reached the object store. Answers those of which that failed: the host names them again. */
+  async #noteDurable(beat: AnyHeartbeat): Promise<string[]> {
+    const ids = (beat.type === "vm" && beat.durableSnapshots) || [];
+    if (ids.length === 0) return [];
+    try {
+      await this.#calls.ask("D1", () => noteDurable(this.env.DB, ids));
+      return [];
+    } catch (error) {
+      log.warn("durable_snapshots_not_noted", { snapshots: ids.length, reason: error });
+      return ids;
     }
-    const sql = "INSERT OR REPLACE INTO placed VALUES (?, ?, ?, ?)";
-    this.#sql.exec(sql, report.id, from.bootId, row?.seq ?? from.seq, reported);
-    return null;
   }
 
-  #tellReport(from: Beat, report: Report): Promise<ReportAnswer> {
-    if ("opens" in report) return this.env.SESSIONS.getByName(report.id).report(from, report);
-    return this.env.SANDBOXES.getByName(report.id).report(from, report);
+  /** Tells a session or sandbox what its host reports, if that is new, and notes that it was told. */
+  async #tellNews(from: Beat, report: Report, row: Placed | undefined): Promise<ReportAnswer> {
+    const { id } = report;
+    const reported = signatureOf(report);
+    if (row?.boot_id === from.bootId && row.reported === reported) return "keep";
+    const answer = await tellReport(this.#telling, from, report);
+    if (answer === "end") this.forget(id);
+    if (answer === "keep")
+      this.#placed.note({ id, boot_id: from.bootId, seq: row?.seq ?? from.seq, reported });
+    return answer;
   }
 
-  async #tellLost(host: StoredHost, rows: Placed[], seenAt: number): Promise<void> {
-    await Promise.all(
-      rows.map(async (row) => {
-        await this.#tell(host, row, { type: "hostLost", seenAt });
-        this.forget(row.id);
-      }),
-    );
+  /** Tells what was placed here that it is lost. False when some were not told: the next heartbeat finds them again. */
+  async #tellLost(host: StoredHost, rows: Placed[], seenAt: number): Promise<boolean> {
+    const change = { type: "hostLost", seenAt } as const;
+    const untold = await tellChange(this.#telling, host, change, rows);
+    for (const row of rows) if (!untold.includes(row)) this.forget(row.id);
+    return untold.length === 0;
   }
+}
 
-  async #tellAll(host: StoredHost, type: "hostAway" | "hostBack"): Promise<void> {
-    const change = { type, seenAt: host.seenAt };
-    await Promise.all(this.#placed().map((row) => this.#tell(host, row, change)));
-  }
+/** Enters a host in the fleet, or takes it out. */
+async function enter(
+  env: Env,
+  { hostId, beat, seenAt }: StoredHost,
+  duty: "register" | "unregister",
+): Promise<void> {
+  if (duty === "register") await fleet(env).put(recordOf(hostId, beat, seenAt));
+  else await fleet(env).remove(hostId);
+}
 
-  async #tell({ hostId, beat }: StoredHost, row: Placed, change: HostChange): Promise<void> {
-    const start: HostStart = { hostId, bootId: row.boot_id };
-    const { SESSIONS, SANDBOXES } = this.env;
-    if (beat.type === "pool") await SESSIONS.getByName(row.id).hostChanged(start, change);
-    else await SANDBOXES.getByName(row.id).hostChanged(start, change);
-  }
+/** The answer to a heartbeat. A host to which something is left to be told beats again soon. */
+function replyOf(end: string[], again: string[] = [], isAllTold = true): HeartbeatReply {
+  if (again.length === 0 && isAllTold) return { end, pollMs: LIMITS.heartbeatMs };
+  return { end, ...(again.length > 0 && { again }), pollMs: LIMITS.heartbeatAgainMs };
 }

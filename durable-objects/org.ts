@@ -10,6 +10,7 @@ import type {
   SandboxView,
   SessionClaim,
   SessionHold,
+  SessionLine,
   SessionPage,
   SessionQuery,
 } from "./org/messages.ts";
@@ -36,8 +37,13 @@ export class OrgDO extends DurableObject<Env> {
   }
 
   /** Frees the reservation of a session that ended. */
-  end(id: string, ending: Ending): void {
-    this.#sessions.end(id, ending);
+  end(hold: SessionHold, ending: Ending): void {
+    this.#sessions.end(hold, ending);
+  }
+
+  /** A session as the org's list has it; null when it is not there. */
+  session(id: string): SessionLine | null {
+    return this.#sessions.line(id);
   }
 
   /** Frees the reservation of a session whose create failed. */

@@ -11,6 +11,7 @@ import { type HostStart, isAt } from "./host-calls/place.ts";
 import type { Subject } from "./host-calls/slots.ts";
 import type { Beat, HostChange, ReportAnswer } from "./host/messages.ts";
 import { atMost } from "./live/deadline.ts";
+import { tried } from "./live/tried.ts";
 import { Lane } from "./live/lane.ts";
 import { LiveRecord } from "./live/live-record.ts";
 import type { SandboxView } from "./org/messages.ts";
@@ -81,7 +82,7 @@ export class SandboxDO extends DurableObject<Env> {
       : // Nothing is known of it: a reservation that dangles is freed all the same.
         Promise.all([this.env.ORGS.getByName(org).dropSandbox(id), dropChild(this.env.DB, id)]);
     // An org object or a host that hangs must not hold the answer: what is owed is repeated.
-    await atMost(LIMITS.objectCallMs, done).catch(() => undefined);
+    await tried("end_not_settled_yet", atMost(LIMITS.objectCallMs, done));
   }
 
   /** Changes the idle window. Null when there is no live sandbox. */

@@ -5,6 +5,7 @@ import type { TemplateLogEntry } from "@svc/contract/vm/template.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { TemplateView } from "../control-plane/templates.ts";
 import { atMost } from "./live/deadline.ts";
+import { tried } from "./live/tried.ts";
 import { LiveRecord } from "./live/live-record.ts";
 import { lookAfterBuild } from "./template/build.ts";
 import { type CreateTemplateOrder, createTemplate } from "./template/create.ts";
@@ -95,7 +96,7 @@ export class TemplateDO extends DurableObject<Env> {
       return refusal("TemplateBuilding", "The template is being built. Cancel that first.");
     this.#record.apply({ type: "delete" });
     // Out of the org's list when this answers, if that is soon; what is owed is repeated.
-    await atMost(LIMITS.objectCallMs, this.#record.do("row")).catch(() => undefined);
+    await tried("row_not_written_yet", atMost(LIMITS.objectCallMs, this.#record.do("row")));
     return { deleted: true };
   }
 

@@ -3,7 +3,6 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { backoffMs } from "./backoff.ts";
 import { type Log, messageOf } from "./log.ts";
 
-const ANSWER_MS = 5_000;
 const LAST_ANSWER_MS = 1_000;
 const RETRIES = { firstMs: 200, mostMs: 2_000 };
 
@@ -96,7 +95,7 @@ export class Heartbeats<Beat extends AnyHeartbeat> {
   async #beat(): Promise<number> {
     const { log } = this.#options;
     try {
-      const timeout = AbortSignal.timeout(ANSWER_MS);
+      const timeout = AbortSignal.timeout(LIMITS.heartbeatAnswerMs);
       const { pollMs } = await this.#send(AbortSignal.any([timeout, this.#stopping.signal]));
       if (this.#failures > 0) log.info({ failures: this.#failures }, "gateway_answers_again");
       this.#failures = 0;

@@ -1,6 +1,10 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type * as z from "zod";
+import { fromClient } from "./client-gone.ts";
 import type { AppContext } from "./context.ts";
+
+/** The body as text, to its end. */
+export const textOf = (c: AppContext): Promise<string> => fromClient(c, () => c.req.text());
 
 /** The JSON body, parsed by a schema. An absent body is `{}`; what does not parse is 400 and names its field. */
 export async function parseBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
@@ -16,7 +20,7 @@ export async function parseObject<T>(c: AppContext, schema: z.ZodType<T>): Promi
 }
 
 async function jsonOf(c: AppContext): Promise<unknown> {
-  const text = await c.req.text();
+  const text = await textOf(c);
   try {
     return text === "" ? {} : JSON.parse(text);
   } catch {
@@ -26,8 +30,7 @@ async function jsonOf(c: AppContext): Promise<unknown> {
 
 /** The body where everything that is not a JSON object means all defaults (document 1, POST /sessions). */
 export async function parseOptionalBody<T>(c: AppContext, schema: z.ZodType<T>): Promise<T> {
-  const text = await c.req.text();
-  return parseFields(objectOf(text), schema);
+  return parseFields(objectOf(await textOf(c)), schema);
 }
 
 function parseFields<T>(json: unknown, schema: z.ZodType<T>): T {

@@ -142,8 +142,9 @@ function heartbeatsOf(
     },
     onAnswer: (reply, beat) => {
       if (saysEnough(beat, config.warm)) onTold();
-      vms.forget(beat.vms);
-      durable.heard(beat.durableSnapshots ?? []);
+      const again = new Set(reply.again);
+      vms.forget(beat.vms.filter(({ id }) => !again.has(id)));
+      durable.heard((beat.durableSnapshots ?? []).filter((id) => !again.has(id)));
       for (const id of reply.end) void vms.end(id);
     },
   });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { type WireVersion, wireMismatch } from "@svc/contract/browser/wire-versions.ts";
+import { type WireVersion, wireMismatchBody } from "@svc/contract/browser/wire-versions.ts";
 import { PlaceSlot, type SlotRefused, type SlotSeen } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
@@ -14,7 +14,7 @@ export async function placeSlot(call: SlotCall): Promise<void> {
   const { wireVersion } = ask.data;
   const version = wireVersion === undefined ? null : served.find(wireVersion);
   if (wireVersion !== undefined && !version)
-    return replyText(response, 428, wireMismatch(wireVersion, served.list));
+    return replyJson(response, 428, wireMismatchBody(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   const placed = await sessions.place(id, ask.data, caller.signal);

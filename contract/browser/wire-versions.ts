@@ -1,3 +1,5 @@
+import { errorBody, type ErrorBody } from "../errors.ts";
+
 /** Playwright minors whose wire protocol /ws serves, newest first. */
 export const WIRE_VERSIONS = ["1.65", "1.64", "1.63"] as const;
 /** A Playwright minor whose wire protocol is served. */
@@ -11,7 +13,7 @@ export function wireVersionOf(userAgent: string | null | undefined): string | nu
   return /^Playwright\/(\d+\.\d+)/.exec(userAgent ?? "")?.[1] ?? null;
 }
 
-/** Plain text of a 428: the client's version, the versions that are `served`, newest first, and what to do. */
+/** Plain text of a socket's 428: the client's version, the versions that are `served`, newest first, and what to do. */
 export function wireMismatch(
   client: string,
   served: readonly WireVersion[] = WIRE_VERSIONS,
@@ -20,4 +22,10 @@ export function wireMismatch(
   const cdp = "to cdpEndpoint with connectOverCDP, which works with any version.\n";
   if (!newest) return `Playwright ${client} is not served here. Connect ${cdp}`;
   return `Playwright ${client} does not speak a wire version served here (${served.join(", ")}). Install playwright ${newest}, or connect ${cdp}`;
+}
+
+/** JSON body of a 428 of POST /sessions (document 1, Errors: `supported`). */
+export function wireMismatchBody(client: string, served: readonly WireVersion[]): ErrorBody {
+  const message = wireMismatch(client, served).trimEnd();
+  return errorBody({ code: "WireVersionMismatch", message, context: { supported: [...served] } });
 }

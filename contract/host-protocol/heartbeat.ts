@@ -67,8 +67,15 @@ export type PoolHeartbeat = z.infer<typeof PoolHeartbeat>;
 export const AnyHeartbeat = z.discriminatedUnion("type", [PoolHeartbeat, VmHeartbeat]);
 export type AnyHeartbeat = z.infer<typeof AnyHeartbeat>;
 
-/** 200 of a heartbeat: the sessions or machines that the host must end, and when the next heartbeat is due at the latest. */
-export const HeartbeatReply = z.object({ end: z.array(z.string()), pollMs: z.int().positive() });
+/** 200 of a heartbeat. */
+export const HeartbeatReply = z.object({
+  /** The sessions or machines that the host must end. */
+  end: z.array(z.string()),
+  /** The sessions, machines and snapshots of which the host must report again what it has just reported. Absent: none. */
+  again: z.array(z.string()).exactOptional(),
+  /** When the next heartbeat is due at the latest. */
+  pollMs: z.int().positive(),
+});
 export type HeartbeatReply = z.infer<typeof HeartbeatReply>;
 
 /** The id a host gives itself: stable over restarts of the same machine. */

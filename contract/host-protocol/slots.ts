@@ -40,6 +40,6 @@ export const SlotPlaced = z.object({
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;
 
-/** Body of a host's 409 and 503. */
+/** Body of a host's 409, 502 and 503. That of a 428 is `wireMismatchBody`. */
 export const SlotRefused = z.object({ error: z.string(), hint: z.string().exactOptional() });
 export type SlotRefused = z.infer<typeof SlotRefused>;

@@ -1,5 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { within } from "../live/deadline.ts";
+import { noteFault } from "./fault.ts";
 
 /** What a host learns of the customer's request: nothing else passes, Authorization least of all. */
 const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];
@@ -33,7 +34,8 @@ export async function relay(
       const upstream = await fetch(target, { headers, signal, redirect: "manual" });
       return upstream.status === 101 ? upstream : refusedBy(upstream, noun);
     });
-  } catch {
+  } catch (error) {
+    noteFault("an upgrade", error);
     return refuse(502, `The ${noun} did not answer the upgrade. Try again.`);
   }
 }
@@ -41,6 +43,7 @@ export async function relay(
 async function refusedBy(upstream: Response, noun: HostNoun): Promise<Response> {
   const text = await upstream.text();
   if (upstream.status !== 404 && upstream.status !== 428) {
+    noteFault("an upgrade", `status ${upstream.status}`);
     return refuse(502, `The ${noun} refused the upgrade. Try again.`);
   }
   return new Response(text, { status: upstream.status });

@@ -9,6 +9,7 @@ import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { within } from "../live/deadline.ts";
+import { noteFault } from "./fault.ts";
 
 /** Whose call it is: a host learns the tenant from the bearer alone. */
 export interface Subject {
@@ -57,7 +58,8 @@ export async function placeSlot(
       const url = hostUrl(base, "slots", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
-  } catch {
+  } catch (error) {
+    noteFault("PUT /slots/:id", error);
     return body.profile && isLate() ? lateProfile() : { type: "unreachable" };
   }
 }
@@ -76,6 +78,7 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   if (status === 409) return { type: "full" };
   if (status === 503) return { type: "unable", hint: hintOf(text) };
   if (isRejection(status, text)) return { type: "rejected", status, body: text };
+  noteFault("PUT /slots/:id", `status ${status}`);
   return { type: "unreachable" };
 }
 
@@ -108,6 +111,7 @@ export async function endSlot(env: Env, base: string, subject: Subject): Promise
     const url = hostUrl(base, "slots", subject.id);
     const response = await call(env, url, subject, { method: "DELETE", signal });
     await response.body?.cancel();
+    if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
   });
 }
 
@@ -135,9 +139,11 @@ export async function setSlotDomains(
     return await within(LIMITS.poolUpgradeMs, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
       await response.body?.cancel();
-      return response.status === 200;
+      if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
+      return true;
     });
-  } catch {
+  } catch (error) {
+    noteFault("POST /slots/:id/allowed-domains", error);
     return false;
   }
 }

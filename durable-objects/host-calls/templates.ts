@@ -6,6 +6,7 @@ import {
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { within } from "../live/deadline.ts";
+import { noteFault } from "./fault.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
 /** The answer of a host that was asked to build. `refused` has the host's own words. */
@@ -27,11 +28,13 @@ export async function startBuild(
       const response = await call(env, url, subject, { ...init, signal });
       const text = await response.text();
       if (response.status === 202) return { type: "taken" };
-      if (response.status !== 409 && response.status !== 503) return { type: "unreachable" };
+      if (response.status !== 409 && response.status !== 503)
+        throw new Error(`the host answered ${response.status}`);
       const { error, hint } = BuildRefused.parse(JSON.parse(text));
       return { type: "refused", reason: hint ?? error };
     });
-  } catch {
+  } catch (error) {
+    noteFault("POST /templates/:id", error);
     return { type: "unreachable" };
   }
 }
@@ -59,7 +62,8 @@ export async function askBuild(
       if (response.status === 404) return { type: "missing" };
       return { type: "ok", report: BuildReport.parse(JSON.parse(text)) };
     });
-  } catch {
+  } catch (error) {
+    noteFault("GET /templates/:id", error);
     return { type: "unreachable" };
   }
 }

@@ -9,6 +9,7 @@ import {
 import { LIMITS } from "@svc/contract/limits.ts";
 import type * as z from "zod";
 import { within } from "../live/deadline.ts";
+import { noteFault } from "./fault.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 import { type Unreachable, unreachableBy } from "./vms.ts";
 
@@ -52,7 +53,7 @@ export async function changeVm<C extends ChangeName>(
       return { type: "refused", status, refused: StateRefused.parse(json) };
     });
   } catch (error) {
-    return unreachableBy(error);
+    return unreachableBy(`POST /vms/:id/${change}`, error);
   }
 }
 
@@ -63,9 +64,11 @@ export async function removeSnapshotAt(env: Env, base: string, subject: Subject)
     return await within(LIMITS.backgroundReleaseMs, async (signal) => {
       const response = await call(env, url, subject, { method: "DELETE", signal });
       await response.body?.cancel();
-      return response.status === 204;
+      if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+      return true;
     });
-  } catch {
+  } catch (error) {
+    noteFault("DELETE /snapshots/:id", error);
     return false;
   }
 }

@@ -3,6 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { within } from "../live/deadline.ts";
+import { noteFault } from "./fault.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
 /** The answer of a host that was asked for a machine. */
@@ -19,10 +20,11 @@ export interface Unreachable {
 }
 
 /** What a call that has thrown says of its host. */
-export const unreachableBy = (error: unknown): Unreachable => ({
-  type: "unreachable",
-  ...(error instanceof Error && error.name === "AbortError" && { isLate: true }),
-});
+export function unreachableBy(what: string, error: unknown): Unreachable {
+  noteFault(what, error);
+  const isLate = error instanceof Error && error.name === "AbortError";
+  return { type: "unreachable", ...(isLate && { isLate }) };
+}
 
 /** Asks a host for a machine, for at most `ms`. `onSent`: it has been asked. */
 export async function placeVm(
@@ -39,7 +41,7 @@ export async function placeVm(
       return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
   } catch (error) {
-    return unreachableBy(error);
+    return unreachableBy("PUT /vms/:id", error);
   }
 }
 
@@ -87,6 +89,7 @@ export async function execInVm(
   const url = hostUrl(base, "vms", subject.id, "exec");
   const init = { method: "POST", body: JSON.stringify(body), signal };
   return ask(
+    "POST /vms/:id/exec",
     () => call(env, url, subject, init),
     (json) => ExecResult.parse(json),
   );
@@ -101,6 +104,7 @@ export function metricsOfVm(
   const url = hostUrl(base, "vms", subject.id, "metrics");
   return within(LIMITS.poolUpgradeMs, (signal) =>
     ask(
+      "GET /vms/:id/metrics",
       () => call(env, url, subject, { signal }),
       (json) => VmMetrics.parse(json),
     ),
@@ -108,6 +112,7 @@ export function metricsOfVm(
 }
 
 async function ask<T>(
+  what: string,
   send: () => Promise<Response>,
   parse: (json: unknown) => T,
 ): Promise<HostAnswer<T>> {
@@ -115,16 +120,21 @@ async function ask<T>(
     const response = await send();
     const text = await response.text();
     if (response.status === 404) return { type: "missing" };
-    return response.status === 200 ? parsed(text, parse) : { type: "failed" };
-  } catch {
+    if (response.status === 200) return parsed(what, text, parse);
+    noteFault(what, `status ${response.status}`);
+    return { type: "failed" };
+  } catch (error) {
+    noteFault(what, error);
     return { type: "unreachable" };
   }
 }
 
-function parsed<T>(text: string, parse: (json: unknown) => T): HostAnswer<T> {
+function parsed<T>(what: string, text: string, parse: (json: unknown) => T): HostAnswer<T> {
   try {
     return { type: "ok", value: parse(JSON.parse(text)) };
   } catch {
+    // Without the error: it may quote what a command has printed.
+    noteFault(what, "the answer is none of the protocol");
     return { type: "failed" };
   }
 }

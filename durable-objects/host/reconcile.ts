@@ -87,6 +87,10 @@ export const endableBy = (beat: AnyHeartbeat): string[] =>
     .filter((report) => !("state" in report) || report.state !== "paused")
     .map(({ id }) => id);
 
+/** What a heartbeat says has ended on its host. */
+export const endedIn = (beat: AnyHeartbeat): string[] =>
+  heldBy(beat).flatMap(({ id, ended }) => (ended === undefined ? [] : [id]));
+
 /** What was placed on a host and is gone from it: it was on an earlier start, or a newer heartbeat does not name it. */
 export function missing(placed: Placed[], beat: AnyHeartbeat): Placed[] {
   const held = new Set(heldBy(beat).map(({ id }) => id));

@@ -27,13 +27,16 @@ export interface Ending {
   endedAt: number;
 }
 
-/** A line of the org's list of sessions. `ended` is null while the session lives: its own object knows more. */
+/** A line of the org's list of sessions. */
 export interface SessionLine {
   id: string;
   browserKind: BrowserKind;
   createdAt: number;
   expiresAt: number;
+  /** Null while the session lives: its own object knows more. */
   ended: Ending | null;
+  /** Its deadline was long ago, and it has not said how it ended. */
+  isOverdue: boolean;
 }
 export interface SessionPage {
   lines: SessionLine[];

@@ -1,6 +1,7 @@
 import { type ErrorContext, type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { atMost } from "../live/deadline.ts";
+import { tried } from "../live/tried.ts";
 import type { Reserved } from "./messages.ts";
 
 /** A cap of an org's plan, and the words of a refusal when it is full. */
@@ -14,7 +15,7 @@ export async function granted(
   { text, ...cap }: Cap,
   unavailable: Refusal | null,
 ): Promise<Refusal | null> {
-  const answer = await atMost(LIMITS.objectCallMs, asking).catch(() => null);
+  const answer = await tried("claim_unanswered", atMost(LIMITS.objectCallMs, asking));
   if (answer === null) return unavailable;
   if (answer.reserved) return null;
   return refusal("ConcurrencyLimitExceeded", text, { ...cap, holders: answer.holders });

@@ -23,12 +23,18 @@ interface Row extends Record<string, SqlStorageValue> {
 
 const forgetEveryMs = 3_600_000;
 
+/** Long after its deadline, and its session has not said how it ended. */
+const OVERDUE = "ended_at IS NOT NULL AND status IS NULL";
+
+/** The rows that may have a status: of those that are not ended for certain their sessions know more. */
 const FILTERS = {
   all: "TRUE",
-  live: "ended_at IS NULL",
-  released: "status = 'released'",
-  expired: "status = 'expired'",
+  live: "status IS NULL",
+  released: `(status = 'released' OR ${OVERDUE})`,
+  expired: `(status = 'expired' OR ${OVERDUE})`,
 };
+
+const UNLAPSED = "(lapses_at IS NULL OR lapses_at >= ?1)";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS claims (
@@ -86,8 +92,7 @@ export class OrgSessions {
   #endVoid(now: number): void {
     this.#sql.exec("DELETE FROM claims WHERE lapses_at < ? AND ended_at IS NULL", now);
     this.#sql.exec(
-      `UPDATE claims SET status = 'expired', close_reason = 'expired', ended_at = expires_at
-       WHERE ended_at IS NULL AND expires_at < ?`,
+      "UPDATE claims SET ended_at = expires_at WHERE ended_at IS NULL AND expires_at < ?",
       now - LIMITS.overdueMs,
     );
   }
@@ -96,7 +101,8 @@ export class OrgSessions {
   keep({ id, kind, browserKind, createdAt, expiresAt }: SessionHold): void {
     this.#sql.exec(
       `INSERT INTO claims (id, kind, browser_kind, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET lapses_at = NULL`,
+       ON CONFLICT (id) DO UPDATE SET lapses_at = NULL,
+         ended_at = CASE WHEN status IS NULL THEN NULL ELSE ended_at END`,
       id,
       kind,
       browserKind,
@@ -105,21 +111,35 @@ export class OrgSessions {
     );
   }
 
-  /** Frees the reservation of a session that ended. */
-  end(id: string, ending: Ending): void {
+  /** Frees the reservation of a session that ended. Its own word counts, whatever stands here. */
+  end({ id, kind, browserKind, createdAt, expiresAt }: SessionHold, ending: Ending): void {
     this.#sql.exec(
-      `UPDATE claims SET status = ?, close_reason = ?, ended_at = ?, lapses_at = NULL
-       WHERE id = ? AND ended_at IS NULL`,
+      `INSERT INTO claims (id, kind, browser_kind, created_at, expires_at, status, close_reason, ended_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET lapses_at = NULL, status = excluded.status,
+         close_reason = excluded.close_reason, ended_at = excluded.ended_at`,
+      id,
+      kind,
+      browserKind,
+      createdAt,
+      expiresAt,
       ending.status,
       ending.closeReason,
       ending.endedAt,
-      id,
     );
   }
 
   /** Frees the reservation of a session whose create failed. */
   drop(id: string): void {
-    this.#sql.exec("DELETE FROM claims WHERE id = ? AND ended_at IS NULL", id);
+    this.#sql.exec("DELETE FROM claims WHERE id = ? AND status IS NULL", id);
+  }
+
+  /** The line of one session; null when there is none. */
+  line(id: string): SessionLine | null {
+    const [row] = this.#sql
+      .exec<Row>(`SELECT * FROM claims WHERE ${UNLAPSED} AND id = ?2`, Date.now(), id)
+      .toArray();
+    return row ? toLine(row) : null;
   }
 
   /** Newest first. A cursor that was never given means the first page. */
@@ -127,12 +147,11 @@ export class OrgSessions {
     const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
     const rows = this.#sql
       .exec<Row>(
-        `SELECT * FROM claims WHERE kind = 'browser' AND (?1 IS NULL OR n < ?1)
-         AND (lapses_at IS NULL OR lapses_at >= ?3)
-         AND ${FILTERS[status ?? "all"]} ORDER BY n DESC LIMIT ?2`,
+        `SELECT * FROM claims WHERE kind = 'browser' AND ${UNLAPSED} AND (?2 IS NULL OR n < ?2)
+         AND ${FILTERS[status ?? "all"]} ORDER BY n DESC LIMIT ?3`,
+        Date.now(),
         before,
         limit + 1,
-        Date.now(),
       )
       .toArray();
     const page = rows.slice(0, limit);
@@ -150,5 +169,6 @@ function toLine(row: Row): SessionLine {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     ended,
+    isOverdue: ended === null && endedAt !== null,
   };
 }

@@ -5,6 +5,7 @@ import { noteCopy } from "../../control-plane/record-copies.ts";
 import type { Origin } from "../fleet/restorable.ts";
 import type { Subject } from "../host-calls/slots.ts";
 import { atMost } from "../live/deadline.ts";
+import { tried } from "../live/tried.ts";
 import { endVm, placeVm, type PlaceVmAnswer } from "../host-calls/vms.ts";
 
 /** A sandbox looking for a host. */
@@ -83,7 +84,7 @@ export class VmAttempts {
     const { source } = this.#seeker.body;
     if (source.type === "image") return;
     const noting = noteCopy(this.#env.DB, { recordId: source.id, hostId }, Date.now());
-    await atMost(LIMITS.objectCallMs, noting).catch(() => undefined);
+    await tried("copy_not_noted", atMost(LIMITS.objectCallMs, noting));
   }
 
   /** The next answer; null when none came within `ms`, or none is to come. */
@@ -95,14 +96,15 @@ export class VmAttempts {
     return first;
   }
 
+  async #giveBack(late: Promise<Attempted>): Promise<void> {
+    const { host, answer } = await late;
+    if (answer.type === "placed") await endVm(this.#env, host.url, this.#seeker.subject);
+  }
+
   /** Ends machines that hosts still make in vain, as soon as they say that the machine is there. */
   close(): void {
     for (const late of this.#pending.values())
-      void late
-        .then(async ({ host, answer }) => {
-          if (answer.type === "placed") await endVm(this.#env, host.url, this.#seeker.subject);
-        })
-        // Its next heartbeat ends it.
-        .catch(() => undefined);
+      // Its next heartbeat ends what this leaves.
+      void tried("machine_not_given_back", this.#giveBack(late));
   }
 }

@@ -7,6 +7,7 @@ import type { Origin } from "../fleet/restorable.ts";
 import type { Place } from "../host-calls/place.ts";
 import { endVm } from "../host-calls/vms.ts";
 import { atMost } from "../live/deadline.ts";
+import { tried } from "../live/tried.ts";
 import { granted, vmCap } from "../org/reserve.ts";
 import { NO_BILL } from "./bill.ts";
 import { findVmHost } from "./find-host.ts";
@@ -119,7 +120,8 @@ async function place(live: LiveSandbox, order: CreateSandboxOrder): Promise<Sand
   if (isRefusal(found)) return found;
   const made = await conclude(live, order, found);
   // A machine that was made in vain: the customer does not wait for its end.
-  if (isRefusal(made)) record.later(endVm(env, found.place.url, order).catch(() => undefined));
+  if (isRefusal(made))
+    record.later(tried("machine_not_given_back", endVm(env, found.place.url, order)));
   return made;
 }
 
@@ -129,11 +131,9 @@ async function descend(
   { org, id }: CreateSandboxOrder,
   snapshotId: string,
 ): Promise<Refusal | null> {
-  try {
-    return (await addChild(env.DB, org, snapshotId, id)) ? null : noSnapshot();
-  } catch {
-    return unavailable();
-  }
+  const isAdded = await tried("child_not_added", addChild(env.DB, org, snapshotId, id));
+  if (isAdded === null) return unavailable();
+  return isAdded ? null : noSnapshot();
 }
 
 /** Enters the running sandbox in its org's list, which keeps its claim, and lets it run. */
@@ -149,7 +149,7 @@ async function conclude(
   if (!view) return unwanted();
   const running = { ...view, state: "running", expiresAt: Date.now() + idleMs } as const;
   const noting = env.ORGS.getByName(org).noteSandbox(running);
-  const isNoted = await atMost(LIMITS.objectCallMs, noting).catch(() => null);
+  const isNoted = await tried("sandbox_not_noted", atMost(LIMITS.objectCallMs, noting));
   if (isNoted === null) return unavailable();
   const { onTimeout, autoResume: _fact, parkMaxMs: _other, ...habits } = lifecycle;
   const placed = { type: "placed", idleMs, onTimeout, habits } as const;

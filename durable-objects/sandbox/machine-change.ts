@@ -4,6 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { knownHosts } from "../fleet/registry.ts";
 import { type Place, placeAt } from "../host-calls/place.ts";
 import { atMost } from "../live/deadline.ts";
+import { tried } from "../live/tried.ts";
 import type { LiveSandbox, PlacedSandbox, SavedRecord, StoredSandbox } from "./record.ts";
 import type { SandboxEvent } from "./state.ts";
 
@@ -17,7 +18,7 @@ export async function applyChange(
 ): Promise<Refusal | null> {
   if (isRefusal(change)) return change;
   record.apply(change.event, change.facts);
-  await atMost(LIMITS.objectCallMs, record.do("index")).catch(() => undefined);
+  await tried("index_not_written_yet", atMost(LIMITS.objectCallMs, record.do("index")));
   return null;
 }
 
@@ -36,7 +37,7 @@ export async function factsOfSaved(
   const { recordId: id, durable: isDurable = false } = saved;
   const at = placeAt(place, saved);
   if (id === undefined) return { place: at, record: null, isDurable };
-  const hosts = await atMost(LIMITS.objectCallMs, knownHosts(env)).catch(() => []);
+  const hosts = await knownHosts(env);
   const platform = hosts.find(({ hostId }) => hostId === place.hostId)?.platform ?? null;
   return { place: at, record: { id, isDurable, platform }, isDurable };
 }

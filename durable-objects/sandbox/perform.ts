@@ -12,6 +12,7 @@ import { isOver, type LiveSandbox, type StoredSandbox, viewOf } from "./record.t
 import { breakOff } from "./snapshot.ts";
 import type { SandboxEvent } from "./state.ts";
 import { giveBackVolumes } from "./volumes.ts";
+import { tried } from "../live/tried.ts";
 
 /** Does one duty, from the sandbox as it is now, so that late or twice does no harm. Answers what it found out. */
 export async function perform(
@@ -83,6 +84,6 @@ async function tellHost(
 async function endMachine(env: Env, sandbox: StoredSandbox): Promise<SandboxEvent[]> {
   if (sandbox.place) await endVm(env, sandbox.place.url, sandbox);
   // Before the caller of a DELETE hears of it. What fails here is owed.
-  await giveBackVolumes(env, sandbox).catch(() => undefined);
+  await tried("volumes_not_given_back_yet", giveBackVolumes(env, sandbox));
   return [{ type: "hostFreed" }];
 }

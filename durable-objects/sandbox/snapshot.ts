@@ -10,6 +10,7 @@ import { notRestorable } from "../fleet/restorable.ts";
 import { changeVm } from "../host-calls/vm-states.ts";
 import { isPlaced, type LiveSandbox, type PlacedSandbox, type StoredSandbox } from "./record.ts";
 import { noSandbox, notRunning, notSaved } from "./refusals.ts";
+import { tried } from "../live/tried.ts";
 
 /** A snapshot that is wanted of a sandbox. */
 export interface SnapshotOrder {
@@ -37,7 +38,7 @@ export function snapshot(live: LiveSandbox, order: SnapshotOrder): Promise<Taken
       return await storeFaultsAsRefusals(() => take(env, sandbox, order));
     } finally {
       // Without D1 the duty stays owed.
-      await endTaking(live).catch(() => undefined);
+      await tried("snapshot_not_ended_yet", endTaking(live));
     }
   });
 }

@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Place } from "../host-calls/place.ts";
 import { endSlot } from "../host-calls/slots.ts";
+import { tried } from "../live/tried.ts";
 import { granted } from "../org/reserve.ts";
 import { findSlot } from "./find-slot.ts";
 import type { LiveSession, StoredSession } from "./record.ts";
@@ -40,9 +41,14 @@ export async function createSession(
   order: CreateSessionOrder,
 ): Promise<CreateAnswer | Refusal> {
   live.record.begin(newSession(order));
-  const answer = (await reserve(live, order)) ?? (await place(live, order));
-  if (!("created" in answer)) live.record.apply({ type: "createFailed" });
-  return answer;
+  let isCreated = false;
+  try {
+    const answer = (await reserve(live, order)) ?? (await place(live, order));
+    isCreated = "created" in answer;
+    return answer;
+  } finally {
+    if (!isCreated) live.record.apply({ type: "createFailed" });
+  }
 }
 
 const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => createdAt + lifetimeMs;
@@ -113,10 +119,11 @@ function conclude(
 ): CreateAnswer | Refusal {
   const { leaseIdleMs } = order;
   const expiresAt = expiryOf(order);
-  const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, { place: found });
+  const facts = { place: found, placedAt: Date.now() };
+  const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, facts);
   if (session?.state.status === "active") return { created: { expiresAt } };
   // A slot that was found in vain: the customer does not wait for its end.
-  record.later(endSlot(env, found.url, order).catch(() => undefined));
+  record.later(tried("slot_not_given_back", endSlot(env, found.url, order)));
   const hint = "It was released while it was created, or its create took too long.";
   return refusal("AcquireTimeout", "The session is not wanted any more.", { hint });
 }

@@ -1,17 +1,15 @@
-import type { HostRecord } from "@svc/contract/admin/hosts.ts";
-import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import { knownHosts } from "../fleet/registry.ts";
+import { ERRORS } from "@svc/contract/errors.ts";
 import { type Place, placeAt } from "../host-calls/place.ts";
-import { placeSlot } from "../host-calls/slots.ts";
+import { type PlaceAnswer, placeSlot } from "../host-calls/slots.ts";
+import { choiceFor, type Pool, type PoolWish } from "./pools.ts";
 
 /** A session looking for a host. Times are ms since the epoch. */
-export interface Seeker {
+export interface Seeker extends PoolWish {
   id: string;
   org: string;
-  kind: BrowserKind;
+  /** When its create began: of several that wait, the pool serves the one first that began first. */
+  createdAt: number;
   expiresAt: number;
-  wireVersion: string | null;
   statePath: string | null;
   allowedDomains: string[] | null;
   deadline: number;
@@ -21,69 +19,133 @@ export interface Seeker {
   onAsked(): void;
 }
 
+type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
+
 export type Placement =
   | { type: "placed"; place: Place }
-  | { type: "rejected"; status: number; body: string }
+  | Rejection
   | { type: "timeout"; hint: string };
 
-/** Longest wait at one host, so that a slot freed on another one is seen. */
-const pollMs = 5000;
-/** Pause when no host can be asked. */
+/** Longest wait at the only pool: a new one is seen after it. */
+const aloneMs = 5000;
+/** Longest wait at one of several pools: a slot that is free at another one is seen soon, before those that came later get it. */
+const amongMs = 1000;
+/** Pause when no host can be asked, and the shortest wait that counts as one. */
 const pauseMs = 250;
 
 /**
- * Finds a slot: offers the session to the hosts with idle slots, the emptiest first, then waits at one
- * of the others, until the deadline.
+ * Finds a slot: offers the session to the pools with idle slots, likeliest first, then waits at one of them all, until the
+ * deadline.
  */
-export async function findSlot(env: Env, seeker: Seeker): Promise<Placement> {
-  let hint = "";
-  do {
-    const round = await tryOnce(env, seeker, await choiceFor(env, seeker.kind));
-    if (round.type !== "none") return round;
-    hint = round.hint;
-    if (!round.waited) await scheduler.wait(Math.min(pauseMs, left(seeker)));
-  } while (goesOn(seeker));
-  return { type: "timeout", hint };
+export function findSlot(env: Env, seeker: Seeker): Promise<Placement> {
+  return new SlotSearch(env, seeker).run();
 }
 
-const goesOn = (seeker: Seeker): boolean => left(seeker) > 0 && seeker.isWanted();
+/** What a round of questions came to, unless it found a slot or a refusal: whether the session has waited in it. */
+type Round = Exclude<Placement, { type: "timeout" }> | { type: "none"; waited: boolean };
 
-type Round =
-  | Exclude<Placement, { type: "timeout" }>
-  | { type: "none"; hint: string; waited: boolean };
+const MISMATCH = ERRORS.WireVersionMismatch.status;
 
-async function tryOnce(env: Env, seeker: Seeker, { pools, why }: Choice): Promise<Round> {
-  let hint = why;
-  for (const [at, pool] of pools.entries()) {
-    if (at > 0 && !goesOn(seeker)) break;
-    const acquireMs = pool.idle > 0 ? 0 : Math.min(pollMs, left(seeker));
-    const answer = await offer(env, seeker, pool, acquireMs);
-    switch (answer.type) {
-      case "placed":
-        return { type: "placed", place: placeAt(pool, answer.slot) };
-      case "rejected":
-        return answer;
-      case "unable":
-        hint = answer.hint;
-        break;
-      case "full":
-        // The session has waited there: time to look at the whole fleet again.
-        if (acquireMs > 0) return { type: "none", hint, waited: true };
-        break;
-      case "unreachable":
-        hint = "The browser pool cannot be reached. Try again.";
-        break;
-    }
+/** The search of one session for a slot. */
+class SlotSearch {
+  readonly #env: Env;
+  readonly #seeker: Seeker;
+  /** By pool, its own word that it does not serve the client's wire version. Newer than what the fleet knows. */
+  readonly #mismatches = new Map<string, Rejection>();
+  /** Pools that have answered otherwise: they serve it. */
+  readonly #speaking = new Set<string>();
+  #hint = "";
+  #asked = 0;
+
+  constructor(env: Env, seeker: Seeker) {
+    this.#env = env;
+    this.#seeker = seeker;
   }
-  return { type: "none", hint, waited: false };
+
+  async run(): Promise<Placement> {
+    do {
+      const { pools, why, isUnserved } = await choiceFor(this.#env, this.#seeker);
+      this.#hint = why;
+      if (isUnserved) break;
+      const round = await this.#askAll(pools);
+      if (round.type !== "none") return round;
+      if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));
+    } while (this.#goesOn);
+    return { type: "timeout", hint: this.#hint };
+  }
+
+  get #leftMs(): number {
+    return Math.max(0, this.#seeker.deadline - Date.now());
+  }
+
+  get #goesOn(): boolean {
+    return this.#leftMs > 0 && this.#seeker.isWanted();
+  }
+
+  /** Asks the pools with an idle slot, then waits at one of the others, or at one whose slot was taken meanwhile. */
+  async #askAll(pools: Pool[]): Promise<Round> {
+    const isFree = (pool: Pool) => pool.idle > 0 && !this.#mismatches.has(pool.hostId);
+    const taken: Pool[] = [];
+    for (const pool of pools.filter(isFree)) {
+      const answer = await this.#offer(pool, 0);
+      if (answer?.type === "placed" || answer?.type === "rejected") return foundAt(pool, answer);
+      if (answer?.type === "full") taken.push(pool);
+    }
+    const longestMs = pools.length > 1 ? amongMs : aloneMs;
+    for (const pool of [...pools.filter((one) => !isFree(one)), ...taken]) {
+      const begun = Date.now();
+      const answer = await this.#offer(pool, Math.min(longestMs, this.#leftMs));
+      if (answer?.type === "placed" || answer?.type === "rejected") return foundAt(pool, answer);
+      // Time to look at the whole fleet again.
+      if (answer?.type === "full") return { type: "none", waited: Date.now() - begun >= pauseMs };
+    }
+    return this.#commonMismatch(pools) ?? { type: "none", waited: false };
+  }
+
+  /** A pool's answer, unless the pool does not serve the client's wire version; null once the time is over. */
+  async #offer(pool: Pool, acquireMs: number): Promise<PlaceAnswer | null> {
+    if (this.#asked > 0 && !this.#goesOn) return null;
+    this.#asked += 1;
+    const answer = await offer(this.#env, this.#seeker, pool, acquireMs);
+    const isMismatch = answer.type === "rejected" && answer.status === MISMATCH;
+    if (answer.type === "unable") this.#hint = answer.hint;
+    if (answer.type === "unreachable")
+      this.#hint = "The browser pool cannot be reached. Try again.";
+    if (answer.type !== "unreachable") this.#heard(pool, isMismatch ? answer : null);
+    return isMismatch ? null : answer;
+  }
+
+  #heard({ hostId }: Pool, mismatch: Rejection | null): void {
+    if (mismatch) this.#mismatches.set(hostId, mismatch);
+    else this.#mismatches.delete(hostId);
+    if (mismatch) this.#speaking.delete(hostId);
+    else this.#speaking.add(hostId);
+  }
+
+  /** The first refusal of the client's wire version, when no pool serves it: by its own word, or else by the fleet's. */
+  #commonMismatch(pools: Pool[]): Rejection | null {
+    const mayServe = ({ hostId, speaks }: Pool): boolean =>
+      !this.#mismatches.has(hostId) && (speaks || this.#speaking.has(hostId));
+    if (pools.some(mayServe)) return null;
+    const [first] = pools.flatMap(({ hostId }) => this.#mismatches.get(hostId) ?? []);
+    return first ?? null;
+  }
 }
 
-function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
-  const { id, org, kind, expiresAt, wireVersion, statePath, allowedDomains } = seeker;
+function foundAt(
+  pool: Pool,
+  answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection,
+): Exclude<Placement, { type: "timeout" }> {
+  return answer.type === "placed" ? { type: "placed", place: placeAt(pool, answer.slot) } : answer;
+}
+
+function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
+  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath, allowedDomains } = seeker;
   const body = {
     kind,
     expiresAt,
     acquireMs,
+    waitingSince: createdAt,
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
     ...(statePath !== null && { profile: { statePath } }),
@@ -91,41 +153,3 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number) {
   };
   return placeSlot(env, pool.url, { org, id }, body);
 }
-
-interface Pool {
-  hostId: string;
-  url: string;
-  idle: number;
-}
-
-/** Pools that serve a kind and take sessions, the emptiest first; and why none of them may have a slot. */
-interface Choice {
-  pools: Pool[];
-  why: string;
-}
-
-async function choiceFor(env: Env, kind: BrowserKind): Promise<Choice> {
-  // Without the registry there is nobody to ask: the next round tries again.
-  const hosts = await knownHosts(env);
-  const pools = hosts.flatMap((host) => poolOf(host, kind));
-  const hints = hosts.flatMap((host) => host.kinds?.[kind]?.hint ?? []);
-  return {
-    pools: pools.toSorted((left, right) => right.idle - left.idle),
-    why: pools.length > 0 ? "Every slot is in use. Release a session." : (hints[0] ?? noPool(kind)),
-  };
-}
-
-function poolOf(host: HostRecord, kind: BrowserKind): Pool[] {
-  const report = host.kinds?.[kind];
-  if (!report || host.draining || !serves(report)) return [];
-  return [{ hostId: host.hostId, url: host.url, idle: report.idle }];
-}
-
-/** Whether a pool serves a kind: it does not when it has only a hint for it. */
-export const serves = ({ hint, idle, busy, recycling }: KindReport): boolean =>
-  hint === undefined || idle + busy + recycling > 0;
-
-const noPool = (kind: BrowserKind): string =>
-  `No registered browser pool serves ${kind} browsers. npm start says what each kind needs.`;
-
-const left = (seeker: Seeker): number => Math.max(0, seeker.deadline - Date.now());

@@ -44,26 +44,29 @@ async function askPresence(env: Env, session: StoredSession): Promise<readonly S
 async function settleReservation(env: Env, session: StoredSession): Promise<void> {
   const { id, org, state, kind: browserKind, createdAt, expiresAt } = session;
   const object = env.ORGS.getByName(org);
+  const hold = { id, kind: "browser", browserKind, createdAt, expiresAt } as const;
   switch (state.status) {
     case "creating":
       return;
     case "active":
-      return object.keep({ id, kind: "browser", browserKind, createdAt, expiresAt });
+      return object.keep(hold);
     case "failed":
       return object.drop(id);
-    case "released":
-      return object.end(id, {
-        status: "released",
-        closeReason: state.reason,
+    case "released": {
+      const { reason: closeReason, endedAt } = state;
+      return object.end(hold, { status: "released", closeReason, endedAt });
+    }
+    case "expired":
+      return object.end(hold, {
+        status: "expired",
+        closeReason: "expired",
         endedAt: state.endedAt,
       });
-    case "expired":
-      return object.end(id, { status: "expired", closeReason: "expired", endedAt: state.endedAt });
   }
 }
 
 async function writeUsage(env: Env, session: StoredSession): Promise<void> {
-  const { id, org: orgId, createdAt: startedAt, state } = session;
+  const { id, org: orgId, createdAt, placedAt: startedAt = createdAt, state } = session;
   const endedAt = usageEnd(state);
   await writeSegment(env.DB, { id, orgId, kind: "browser", startedAt, endedAt });
 }

@@ -16,6 +16,8 @@ export interface StoredSession {
   isConfined: boolean;
   state: SessionState;
   place: Place | null;
+  /** When it got its slot: it is billed from then on. Absent before, and in records of an earlier version. */
+  placedAt?: number;
   owed: SessionDuty[];
   retryAt: number | null;
 }

@@ -1,29 +1,31 @@
 import { ApiError } from "@svc/contract/errors.ts";
+import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
+import { fromClient } from "../client-gone.ts";
 import type { AppEnv } from "../context.ts";
 import { eachChunk, isLengthTold } from "../pass-on.ts";
 
 export const tooLarge = (bytes: number): ApiError =>
   new ApiError("PayloadTooLarge", `The body is above ${bytes} bytes.`, { limit: bytes });
 
-/** 413 from the header alone: a body that is passed on as it comes is counted on its way (passOn). */
-export function rawBodyCap(bytes: number): MiddlewareHandler<AppEnv> {
+/**
+ * 413 above an operation's cap: from the header before the body is read, and from the stream once it passes the cap. A
+ * body that is passed on as it comes is counted on its way (passOn), and that of a GET is never read.
+ */
+export function bodyCap(op: Operation): MiddlewareHandler<AppEnv> {
+  const { method, isRaw, ignoresBody, bodyBytes } = op;
+  if (ignoresBody) return (_c, next) => next();
+  const isRead = !isRaw && method !== "GET";
   return async (c, next) => {
     const { raw } = c.req;
-    if (isLengthTold(raw) && Number(raw.headers.get("content-length")) > bytes)
-      throw tooLarge(bytes);
+    const { body } = raw;
+    if (isLengthTold(raw)) {
+      if (Number(raw.headers.get("content-length")) > bodyBytes) throw tooLarge(bodyBytes);
+    } else if (isRead && body) {
+      const all = await fromClient(c, () => whole(body, bodyBytes));
+      c.req.raw = new Request(raw, { method: raw.method, body: all });
+    }
     await next();
-  };
-}
-
-/** 413 above `bytes`: from the header before the body is read, and from the stream once it passes the cap. */
-export function bodyCap(bytes: number): MiddlewareHandler<AppEnv> {
-  const byHeader = rawBodyCap(bytes);
-  return async (c, next) => {
-    const { raw } = c.req;
-    if (raw.body && !isLengthTold(raw))
-      c.req.raw = new Request(raw, { method: raw.method, body: await whole(raw.body, bytes) });
-    await byHeader(c, next);
   };
 }
 

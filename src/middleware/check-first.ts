@@ -3,11 +3,13 @@ import type { MiddlewareHandler } from "hono";
 import type { AppContext, AppEnv } from "../context.ts";
 import { readDesktop } from "../routes/desktops/read-create.ts";
 import { readCreate } from "../routes/sandboxes/read-create.ts";
+import { judgeSession } from "../routes/sessions/read-create.ts";
 import { readSnapshotWish } from "../routes/snapshots/create.ts";
 import { readTemplate } from "../routes/templates/read-create.ts";
 
 /** Operations whose body is judged before their Idempotency-Key (document 2: 400 comes first). */
 const CHECKS: Partial<Record<OperationName, (c: AppContext) => Promise<unknown>>> = {
+  createSession: judgeSession,
   createSandbox: readCreate,
   createSnapshot: readSnapshotWish,
   createDesktop: readDesktop,

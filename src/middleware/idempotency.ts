@@ -4,8 +4,11 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import type { MiddlewareHandler } from "hono";
 import type { RememberedAnswer } from "../../durable-objects/idempotency.ts";
+import { atMost } from "../../durable-objects/live/deadline.ts";
+import { textOf } from "../body.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { reach } from "../objects.ts";
+import { finish } from "./idempotent-run.ts";
 
 /** Runs an operation once for an (org, Idempotency-Key), and replays its success (document 2, Idempotency). */
 export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
@@ -13,15 +16,18 @@ export function idempotency(op: Operation): MiddlewareHandler<AppEnv> {
     const key = c.req.header("idempotency-key");
     if (key === undefined || !op.idempotent) return next();
     checkKey(key);
-    const object = c.env.IDEMPOTENCY.getByName(`${c.get("caller").orgId} ${key}`);
-    const fingerprint = await fingerprintOf(op, c.req.path, await c.req.text());
-    const verdict = await reach(() => object.begin(fingerprint));
+    const name = `${c.get("caller").orgId} ${key}`;
+    const fingerprint = await fingerprintOf(op, c.req.path, await textOf(c));
+    const begunAt = Date.now();
+    const asking = () => c.env.IDEMPOTENCY.getByName(name).begin(fingerprint);
+    const verdict = await reach(() => atMost(LIMITS.idempotentWaitMs, asking()));
     if (verdict.type === "reused") throw reused();
     if (verdict.type === "replay") return replay(verdict.answer);
     const run = async (): Promise<void> => {
       // Hono turns a throw of the handler into c.res before this goes on.
       await next();
-      await object.finish(verdict.runId, await remembered(c));
+      const { runId } = verdict;
+      await finish(c, { name, runId, begunAt, answer: await remembered(c) });
     };
     const running = run();
     // Run to its end even when the client has gone meanwhile: that is what it will ask for again.

@@ -1,4 +1,5 @@
 import { ERRORS, isApiError, isRefusal } from "@svc/contract/errors.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { readVmId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
 import { hostBearer, hostUrl } from "../../durable-objects/host-calls/slots.ts";
@@ -6,6 +7,8 @@ import { refuse, relay } from "../../durable-objects/host-calls/relay.ts";
 import type { SandboxDO } from "../../durable-objects/sandbox.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { askAwake } from "../routes/sandboxes/wake.ts";
+
+const log = logOf("src");
 
 /**
  * `/control/:id` and `/stream/:id`: the signed id in the URL is the capability; a bearer changes
@@ -36,6 +39,7 @@ function upgrade(open: Open): (c: AppContext) => Promise<Response> {
       // What stands against resuming it, in its own words.
       if (isApiError(error) && error.code !== "ObjectUnavailable")
         return new Response(`${error.message}\n`, { status: ERRORS[error.code].status });
+      log.error("object_failed", { requestId: c.get("requestId"), reason: error });
       return refuse(502, "A part of the service is restarting. Try again.");
     }
   };

@@ -1,8 +1,11 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import { Hono } from "hono";
 import { refuse } from "../../durable-objects/host-calls/relay.ts";
 import type { AppContext, AppEnv } from "../context.ts";
+
+const log = logOf("src");
 
 /**
  * `/ws/:sessionId` and `/cdp/:sessionId`: the signed id in the URL is the capability, no key is asked.
@@ -29,7 +32,8 @@ async function upgrade(c: AppContext): Promise<Response> {
   if (!c.req.header("sec-websocket-key")) return refuse(400, "Sec-WebSocket-Key is missing.");
   try {
     return await c.env.SESSIONS.getByName(id).fetch(c.req.raw);
-  } catch {
+  } catch (error) {
+    log.error("object_failed", { requestId: c.get("requestId"), reason: error });
     return refuse(502, "A part of the service is restarting. Try again.");
   }
 }

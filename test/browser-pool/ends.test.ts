@@ -86,6 +86,22 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     await rig.gateway.beat((beat) => beat.seq > second.seq && !has(beat), from);
   });
 
+  test("an ended session that the gateway asks for again is repeated until the gateway has taken it", async () => {
+    rig.gateway.pollMs = 500;
+    onTestFinished(() => void Object.assign(rig.gateway, { pollMs: 5_000, again: [] }));
+    rig.gateway.again = ["another", id];
+    const from = rig.gateway.beats.length;
+    await rig.place(id);
+    for (const pid of browsersOf(rig.child.pid ?? 0)) killIfThere(pid);
+    const has = (beat: { slots: { id: string; ended?: string }[] }): boolean =>
+      beat.slots.some((slot) => slot.id === id && slot.ended === "browser_crashed");
+    const first = await rig.gateway.beat(has, from);
+    const third = await rig.gateway.beat((beat) => beat.seq > first.seq + 1, from);
+    expect(has(third)).toBe(true);
+    rig.gateway.again = [];
+    await rig.gateway.beat((beat) => beat.seq > third.seq && !has(beat), from);
+  });
+
   test("at the deadline the sockets close with its code and the session is gone", async () => {
     const { seq } = await rig.place(id);
     const began = performance.now();

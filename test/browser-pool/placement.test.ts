@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -167,11 +168,15 @@ describe.skipIf(noBrowser)("placement", () => {
     expect((await rig.delete(id)).status).toBe(204);
   });
 
-  test("a wire version that is not served is 428 in plain text, with the fix", async () => {
+  test("a wire version that is not served is 428 with the versions that are, and the fix", async () => {
     const refused = await rig.put(id, { wireVersion: "1.50" });
     expect(refused.status).toBe(428);
-    expect(refused.headers.get("content-type")).toContain("text/plain");
-    expect(await refused.text()).toMatch(/1\.50.*1\.65.*connectOverCDP/s);
+    expect(refused.headers.get("content-type")).toContain("application/json");
+    expect(await refused.json()).toEqual({
+      error: expect.stringMatching(/1\.50.*1\.65.*connectOverCDP/s),
+      code: "WireVersionMismatch",
+      supported: [...WIRE_VERSIONS],
+    });
   });
 
   test("a kind that is not served here is 503 with a hint", async () => {

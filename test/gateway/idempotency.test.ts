@@ -3,6 +3,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { call, newOrg, newPool } from "../support/worker/gateway.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();
@@ -94,7 +95,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
       create("e", "{}", capped.key),
     ]);
     expect(refused.map(({ status }) => status)).toEqual([429, 429]);
-    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: "admin" };
+    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: ADMIN_TOKEN };
     await call(`/admin/orgs/${capped.orgId}`, patch);
     expect((await create("e", "{}", capped.key)).status).toBe(201);
   });
@@ -114,6 +115,56 @@ describe("Idempotency-Key on POST /sessions", async () => {
 
   test("a key of 255 characters works", async () => {
     expect((await create("x".repeat(255))).status).toBe(201);
+  });
+
+  test("a stored answer is replayed though the plan has lost the feature since", async () => {
+    await pool.beat({ kinds: { stealth: { idle: 5, busy: 0, recycling: 0 } } });
+    const org = await newOrg("free");
+    const first = await create("j", '{"stealth":true}', org.key);
+    expect(first.status).toBe(201);
+    const body = '{"overrides":{"features":{"stealth":false}}}';
+    await call(`/admin/orgs/${org.orgId}`, { method: "PATCH", body, bearer: ADMIN_TOKEN });
+    expect((await create("l", '{"stealth":true}', org.key)).status).toBe(402);
+    const again = await create("j", '{"stealth":true}', org.key);
+    expect([again.status, await again.text()]).toEqual([201, await first.text()]);
+  });
+
+  describe("the body is judged before a key that was used", async () => {
+    await create("m");
+    const captchaless = await newOrg("free", { features: { captcha: false } });
+    await create("m", "{}", captchaless.key);
+
+    test.each([
+      ["a wrong shape", '{"proxy":"zz"}', 400],
+      ["a proxy without stealth", '{"proxy":"us"}', 400],
+      ["captcha without stealth", '{"captcha":true}', 400],
+      ["allowedDomains without stealth", '{"allowedDomains":["a.example"]}', 400],
+      ["nothing wrong", '{"lease":{"idleSeconds":5}}', 409],
+    ])("%s: %s is %i", async (_name, body, status) => {
+      expect((await create("m", body)).status).toBe(status);
+    });
+
+    test("a wire version that is none is 400", async () => {
+      const headers = { "idempotency-key": "m", "x-svc-wire-version": "latest" };
+      const response = await call("/sessions", {
+        method: "POST",
+        headers,
+        body: "{}",
+        bearer: key,
+      });
+      expect(response.status).toBe(400);
+    });
+
+    test("a refused feature that the order puts before a broken rule stays 402", async () => {
+      expect((await create("m", '{"captcha":true}', captchaless.key)).status).toBe(402);
+      expect((await create("n", '{"captcha":true}', captchaless.key)).status).toBe(402);
+    });
+
+    test("a refused feature alone is for the request itself: the used key is 409", async () => {
+      const body = '{"stealth":true,"captcha":true}';
+      expect((await create("m", body, captchaless.key)).status).toBe(409);
+      expect((await create("n", body, captchaless.key)).status).toBe(402);
+    });
   });
 
   test("after 24 hours the key is forgotten", async () => {

@@ -2,8 +2,10 @@ import { env } from "cloudflare:workers";
 import { ERRORS } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { fleet } from "../../durable-objects/fleet/registry.ts";
 import { app } from "../../src/app.ts";
-import { call, newOrg } from "../support/worker/gateway.ts";
+import { call, clearFleet, HASTE_MS, hastily, newOrg } from "../support/worker/gateway.ts";
+import { hang } from "../support/worker/hanging.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
 const broken = {
@@ -57,4 +59,19 @@ describe("while the registry of hosts fails", () => {
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ retryable: true });
   });
+});
+
+test("GET /health and a create are answered in time while the registry hangs", async () => {
+  // So that no list is held.
+  await clearFleet();
+  await fleet(env).remove("nobody");
+  await hang(env.FLEET.getByName("fleet"));
+  const begun = performance.now();
+  const response = await call("/health");
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ ok: true, pools: 0 });
+  const { key } = await newOrg();
+  const create = await hastily("/sessions", { method: "POST", bearer: key });
+  expect(await create.json()).toMatchObject({ code: "AcquireTimeout", retryable: true });
+  expect(performance.now() - begun).toBeLessThan(3 * LIMITS.fleetAnswerMs + HASTE_MS);
 });

@@ -6,6 +6,7 @@ import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { savedOf } from "../snapshots/record.ts";
 import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox/create.ts";
+import { tried } from "../../../durable-objects/live/tried.ts";
 import { accepted } from "../../accepted.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
@@ -42,7 +43,7 @@ export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise
   } catch (error) {
     // A bug of ours: nobody learns of the machine, so nothing of it is left (document 2, 500).
     const { id, org } = order;
-    await object.delete({ id, org }).catch(() => undefined);
+    await tried("sandbox_not_given_back", object.delete({ id, org }));
     throw error;
   }
 }

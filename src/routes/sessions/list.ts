@@ -3,12 +3,18 @@ import {
   type SessionList,
   type SessionRecord,
 } from "@svc/contract/browser/session.ts";
-import type { Ending, SessionLine, SessionQuery } from "../../../durable-objects/org/messages.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { logOf } from "@svc/contract/log.ts";
+import { atMost } from "../../../durable-objects/live/deadline.ts";
+import type { SessionLine, SessionQuery } from "../../../durable-objects/org/messages.ts";
 import type { SessionView } from "../../../durable-objects/session/view.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { pageLimit } from "../page.ts";
+import { viewOfEnded, viewOfLine } from "./ended.ts";
 import { recordOf } from "./record.ts";
+
+const log = logOf("src");
 
 /** Lists never refuse: values in the query that they do not understand are ignored (decisions). */
 export const listSessions: Handler = async (c) => {
@@ -34,25 +40,19 @@ function pageOf(c: AppContext): SessionQuery & { wanted: SessionStatus | null } 
   };
 }
 
-/** An ended session is as its org knows it; of a live one only its own object knows the truth. */
+/** An ended session is as its org knows it; of any other only its own object knows the truth. */
 async function recordOfLine(c: AppContext, line: SessionLine): Promise<SessionRecord | null> {
-  const view = line.ended ? viewOfEnded(c, line, line.ended) : await viewOfLive(c, line);
+  const view = line.ended ? viewOfEnded(c, line) : await viewOfLive(c, line);
   return view && recordOf(view, baseUrlOf(c), Date.now());
 }
 
-function viewOfEnded(c: AppContext, line: SessionLine, ended: Ending): SessionView {
-  const { status, closeReason } = ended;
-  return { ...viewOfLine(c, line), status, closeReason };
-}
-
 async function viewOfLive(c: AppContext, line: SessionLine): Promise<SessionView | null> {
-  const object = c.env.SESSIONS.getByName(line.id);
-  // A session that does not answer is listed as unknown: it still holds a slot, and here its owner sees that.
-  return object.read().catch(() => viewOfLine(c, line));
-}
-
-function viewOfLine(c: AppContext, line: SessionLine): SessionView {
-  const { id, browserKind: kind, createdAt, expiresAt } = line;
-  const org = c.get("caller").orgId;
-  return { id, org, kind, createdAt, expiresAt, status: "away", closeReason: null };
+  try {
+    const reading = c.env.SESSIONS.getByName(line.id).read();
+    return (await atMost(LIMITS.objectCallMs, reading)) ?? viewOfEnded(c, line);
+  } catch (error) {
+    // Listed as unknown: it still holds a slot, and here its owner sees that.
+    log.error("session_unread", { requestId: c.get("requestId"), reason: error });
+    return { ...viewOfLine(c, line), status: "away", closeReason: null };
+  }
 }

@@ -1,9 +1,15 @@
 import { ApiError } from "@svc/contract/errors.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import type { AppContext } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import type { SessionDO } from "../../../durable-objects/session.ts";
-import { endedView, type SessionView } from "../../../durable-objects/session/view.ts";
+import { atMost } from "../../../durable-objects/live/deadline.ts";
+import type { SessionView } from "../../../durable-objects/session/view.ts";
+import { sessionOfId } from "./ended.ts";
+
+/** Longer than any question takes that a session's object passes on: to its org, or to its pool. */
+const askMs = LIMITS.poolUpgradeMs + LIMITS.objectCallMs;
 
 /** Forged, malformed, unknown, another org's: one answer, to the byte (document 1, Authentication 7). */
 export const invalidSessionId = (): ApiError =>
@@ -15,12 +21,15 @@ export async function ownedSession(c: AppContext): Promise<OwnedSession> {
   const claims = await readSessionId(c.env.SVC_SIGNING_SECRET, id);
   if (claims?.org !== c.get("caller").orgId) throw invalidSessionId();
   const object = c.env.SESSIONS.getByName(id);
-  return { ask: (call) => reach(() => call(object)), ended: () => endedView(id, claims) };
+  return {
+    ask: (call) => reach(() => atMost(askMs, call(object))),
+    ended: () => sessionOfId(c, id, claims),
+  };
 }
 
 export interface OwnedSession {
   /** Asks the session's object. */
   ask<P>(call: (object: DurableObjectStub<SessionDO>) => P): Promise<Awaited<P>>;
   /** The view of a session whose object stores nothing: it ended long ago, or its create failed. */
-  ended(): SessionView;
+  ended(): Promise<SessionView>;
 }

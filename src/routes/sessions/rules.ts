@@ -7,16 +7,33 @@ import { cheapestPlanWith, type Feature, type Plan } from "@svc/contract/plans.t
  * first refusal.
  */
 export function checkCreate(wanted: CreateSession, plan: Plan): void {
-  const { stealth, captcha, allowedDomains } = wanted;
+  const [first] = refusals(wanted, plan);
+  if (first) throw first;
+}
+
+/** The same, but only for a request that no plan would let pass: a refused feature alone says nothing. */
+export function checkUnlessPlanHelps(wanted: CreateSession, plan: Plan): void {
+  const all = refusals(wanted, plan);
+  const [first] = all;
+  if (first && all.some(({ code }) => code === "ValidationError")) throw first;
+}
+
+/** All that stands against a create, in the documented order. */
+function refusals(wanted: CreateSession, plan: Plan): ApiError[] {
+  const { stealth, captcha, recording } = wanted;
   const isProxied = wanted.proxy.mode !== "off";
-  if (isProxied && !stealth) throw needsStealth("proxy");
-  if (stealth) requireFeature(plan, "stealth");
-  if (isProxied) requireFeature(plan, "proxy");
-  if (captcha) requireFeature(plan, "captcha");
-  if (captcha && !stealth) throw needsStealth("captcha");
-  if (allowedDomains && !stealth) throw needsStealth("allowedDomains");
-  if (allowedDomains) requireFeature(plan, "allowedDomains");
-  if (wanted.recording) throw notRecorded();
+  const isConfined = Boolean(wanted.allowedDomains);
+  const refused = [
+    isProxied && !stealth && needsStealth("proxy"),
+    stealth && lackOf(plan, "stealth"),
+    isProxied && lackOf(plan, "proxy"),
+    captcha && lackOf(plan, "captcha"),
+    captcha && !stealth && needsStealth("captcha"),
+    isConfined && !stealth && needsStealth("allowedDomains"),
+    isConfined && lackOf(plan, "allowedDomains"),
+    recording && notRecorded(),
+  ];
+  return refused.filter((one) => one instanceof ApiError);
 }
 
 function needsStealth(field: string): ApiError {
@@ -25,10 +42,15 @@ function needsStealth(field: string): ApiError {
 
 /** 402 unless the plan has a feature. */
 export function requireFeature(plan: Plan, feature: Feature): void {
-  if (plan.features.includes(feature)) return;
+  const lack = lackOf(plan, feature);
+  if (lack) throw lack;
+}
+
+function lackOf(plan: Plan, feature: Feature): ApiError | null {
+  if (plan.features.includes(feature)) return null;
   const cheapest = cheapestPlanWith(feature);
   const text = `${feature} needs the ${cheapest} plan.`;
-  throw new ApiError("FeatureRequiresPlan", text, { feature, plan: cheapest });
+  return new ApiError("FeatureRequiresPlan", text, { feature, plan: cheapest });
 }
 
 /** This version has no recorder: refused, never silently ignored. */

@@ -3,10 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Service } from "../caller.ts";
 import { notedErrors } from "../coverage.ts";
 
-// A pool's 428 is forwarded as it is: what it says is the pool's own text.
-const ours = () => notedErrors().filter(({ status }) => status !== 428);
 const bodies = () =>
-  ours().map((noted) => ({ ...noted, body: ErrorBody.parse(JSON.parse(noted.text)) }));
+  notedErrors().map((noted) => ({ ...noted, body: ErrorBody.parse(JSON.parse(noted.text)) }));
 
 const RETRYABLE = new Set([502, 503, 504]);
 
@@ -29,7 +27,7 @@ export function errors(service: Service): void {
 
     test("is never 500 or 504, nor BrowserUnhealthy, and no browser is refused for credit", () => {
       const codes = new Set(bodies().map(({ body }) => body.code));
-      expect(ours().filter(({ status }) => [500, 504].includes(status))).toEqual([]);
+      expect(notedErrors().filter(({ status }) => [500, 504].includes(status))).toEqual([]);
       for (const code of ["BrowserUnhealthy", "InsufficientCredit", "NoCapacity"])
         expect(codes).not.toContain(code);
     });
@@ -54,7 +52,9 @@ export function errors(service: Service): void {
 
     test("holds no key, token or signed id", () => {
       const secrets = [service.key, service.adminToken];
-      const telling = ours().filter(({ text }) => secrets.some((secret) => text.includes(secret)));
+      const telling = notedErrors().filter(({ text }) =>
+        secrets.some((secret) => text.includes(secret)),
+      );
       expect(telling).toEqual([]);
     });
   });

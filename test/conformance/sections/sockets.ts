@@ -104,7 +104,12 @@ function refuses(service: Service): void {
     const answer = await org.post("/sessions", {}, { "x-svc-wire-version": "1.10" });
     expect(answer.status).toBe(428);
     expect(answer.headers.get("content-type")).toContain("application/json");
-    expect(answer.text).toContain("1.10");
+    const body: unknown = JSON.parse(answer.text);
+    expect(body).toMatchObject({
+      error: expect.stringContaining("1.10"),
+      code: "WireVersionMismatch",
+      supported: expect.arrayContaining([expect.stringMatching(/^1\.\d+$/)]),
+    });
     // Its slot is free again, a moment after the answer.
     await using session = await vi.waitFor(() => org.open(), 30_000);
     expect((await session.read()).status).toBe("active");

@@ -84,7 +84,7 @@ test("an earlier start that still runs somewhere is told to end all it holds", a
   expect(record).toBeDefined();
 });
 
-test("an end that the session could not hear of is not acknowledged, so that the host repeats it", async () => {
+test("an end that the session could not hear of is asked for again, and told with the next heartbeat", async () => {
   const { pool, id } = await placed();
   const session = env.SESSIONS.getByName(id);
   const good = await runInDurableObject(session, (_object, state) => {
@@ -93,8 +93,8 @@ test("an end that the session could not hear of is not acknowledged, so that the
     return value;
   });
   const crash = { slots: [slotOf(id, { ended: "browser_crashed" })] };
-  const refused = await pool.post({ ...(await pool.heartbeat()), ...crash });
-  expect(refused.status).toBe(503);
+  const untaken = await pool.beat(crash);
+  expect(untaken).toEqual({ end: [], again: [id], pollMs: LIMITS.heartbeatAgainMs });
   await runInDurableObject(session, (_object, state) => state.storage.kv.put("session", good));
   await pool.beat(crash);
   expect((await session.read())?.closeReason).toBe("browser_crashed");

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test } from "vitest";
 import type { SessionClaim, SessionHold } from "../../../durable-objects/org/messages.ts";
 import { sandboxView } from "../../support/worker/vm-host.ts";
@@ -64,13 +65,13 @@ test("a session that lives holds a slot though its claim had lapsed; one that en
     reserved: false,
     holders: ["late"],
   });
-  await org.end("late", ending);
+  await org.end(kept("late"), ending);
   await org.keep(kept("late"));
   expect(await org.reserve(claim("more", { cap: 1 }))).toEqual({ reserved: true });
 });
 
 test.each([
-  ["end", (org: ReturnType<typeof newOrg>) => org.end("a", ending)],
+  ["end", (org: ReturnType<typeof newOrg>) => org.end(kept("a"), ending)],
   ["drop", (org: ReturnType<typeof newOrg>) => org.drop("a")],
 ])("%s frees the claim, and again is harmless", async (_name, free) => {
   const org = newOrg();
@@ -85,11 +86,35 @@ test.each([
 test("an ended session stays listed with its reason, a failed create does not", async () => {
   const org = newOrg();
   await org.reserve(claim("a"));
-  await org.end("a", ending);
+  await org.end(kept("a"), ending);
   await org.reserve(claim("b"));
   await org.drop("b");
   const { lines } = await org.sessions({ limit: 10, cursor: null, status: null });
   expect(lines).toMatchObject([{ id: "a", ended: ending }]);
+});
+
+test("an ended session is listed though its claim had lapsed, and its last word counts", async () => {
+  const org = newOrg();
+  await org.reserve(claim("a", { cap: 1, lapsesAt: Date.now() - 1 }));
+  await org.reserve(claim("b", { cap: 1 }));
+  const expired = { ...ending, status: "expired", closeReason: "expired" } as const;
+  await org.end(kept("a"), expired);
+  expect(await org.session("a")).toMatchObject({ id: "a", ended: expired });
+  await org.end(kept("a"), ending);
+  expect(await org.session("a")).toMatchObject({ id: "a", ended: ending });
+});
+
+test("a session long after its deadline holds no slot, and is asked how it ended", async () => {
+  const org = newOrg();
+  const expiresAt = Date.now() - LIMITS.overdueMs - 1;
+  await org.reserve(claim("a", { cap: 1, expiresAt }));
+  expect(await org.reserve(claim("b", { cap: 1 }))).toEqual({ reserved: true });
+  for (const status of ["live", "released", "expired", null] as const) {
+    const { lines } = await org.sessions({ limit: 10, cursor: null, status });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ id: "a", ended: null, isOverdue: true }),
+    );
+  }
 });
 
 test("a 429 names at most twenty holders", async () => {

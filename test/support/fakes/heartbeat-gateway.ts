@@ -2,14 +2,15 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { readJson } from "@svc/host-kit/reply.ts";
 import { serving } from "./serving.ts";
-
-export const HOST_TOKEN = "test-host-token";
+import { HOST_TOKEN } from "../secrets.ts";
 
 /** The smallest gateway that a host can join: it records heartbeats and tells what to end. */
 export class HeartbeatGateway<Beat> {
   readonly beats: Beat[] = [];
   /** Ids for the next answer. */
   end: string[] = [];
+  /** Ids that it has not taken the report of, in each answer. */
+  again: string[] = [];
   /** Status of its answers; anything but 200 counts as away. */
   status = 200;
   /** How often it wants to hear of a host that has no news. */
@@ -84,6 +85,7 @@ export class HeartbeatGateway<Beat> {
     await this.hold;
     this.#open -= 1;
     response.writeHead(isGenuine ? this.status : 401, { "content-type": "application/json" });
-    response.end(JSON.stringify({ end: this.end.splice(0), pollMs: this.pollMs }));
+    const { again, pollMs } = this;
+    response.end(JSON.stringify({ end: this.end.splice(0), again, pollMs }));
   }
 }

@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyCreated, Org } from "@svc/contract/admin/orgs.ts";
 import type { PlanName, PlanOverrides } from "@svc/contract/plans.ts";
-import type { Miniflare } from "miniflare";
+import { Log, LogLevel, type Miniflare, type WorkerdStructuredLog } from "miniflare";
+import { lineOf } from "../../../scripts/gateway-log.ts";
 import { startGateway } from "../../../scripts/gateway.ts";
 import { applyMigrations } from "../../../scripts/migrate.ts";
 import { stateFolder } from "./state-folder.ts";
 import { steadyPort } from "./steady-port.ts";
+import { ADMIN_TOKEN, HOST_TOKEN, SIGNING_SECRET } from "../secrets.ts";
 
 /** For a gateway with a real pool: on a busy machine a browser takes its time. */
 export const PATIENT = { SVC_ACQUIRE_TIMEOUT_MS: "120000" };
@@ -28,16 +30,23 @@ export interface GatewayPlace {
   stateDir?: string;
   /** Its hosts store whole machines: too much for a state in memory. */
   isOnDisk?: boolean;
+  /** Hears each line that the gateway logs. */
+  onLine?: (line: string) => void;
 }
+
+const logTo = (onLine: (line: string) => void) => ({
+  miniflare: new Log(LogLevel.ERROR),
+  runtime: (output: WorkerdStructuredLog) => onLine(lineOf(output)),
+});
 
 export async function testGateway(
   bindings: Record<string, string> = {},
   place: GatewayPlace = { port: 0 },
 ): Promise<TestGateway> {
   const secrets = {
-    SVC_HOST_TOKEN: "host",
-    SVC_SIGNING_SECRET: "signing",
-    SVC_ADMIN_TOKEN: "admin",
+    SVC_HOST_TOKEN: HOST_TOKEN,
+    SVC_SIGNING_SECRET: SIGNING_SECRET,
+    SVC_ADMIN_TOKEN: ADMIN_TOKEN,
   };
   const isToComeBack = place.port === 0 && place.stateDir !== undefined;
   const parent = place.isOnDisk ? tmpdir() : stateFolder();
@@ -46,11 +55,12 @@ export async function testGateway(
     stateDir,
     port: isToComeBack ? await steadyPort() : place.port,
     bindings: { ...secrets, ...bindings },
+    ...(place.onLine && { log: logTo(place.onLine) }),
   });
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
 
   async function post(path: string, body: unknown): Promise<unknown> {
-    const headers = { authorization: "Bearer admin" };
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const init = { method: "POST", headers, body: JSON.stringify(body) };
     return (await fetch(new URL(path, url), init)).json();
   }

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { killIfThere } from "../../browser-pool/processes.ts";
 import { pidsOf, qemusOf } from "../rig/acts.ts";
@@ -119,9 +119,14 @@ describe.skipIf(await missingMachine())("faults", { timeout: MACHINE_MS }, () =>
     await expect.poll(() => groups.filter((folder) => existsSync(folder))).toEqual([]);
   });
 
-  test("a machine that dies is reported, and its room is free again", async () => {
+  test("a machine that dies is reported until the gateway has taken that, and its room is free again", async () => {
+    onTestFinished(() => void (rig.gateway.again = []));
+    rig.gateway.again = ["mortal"];
     killIfThere(await pidOf("mortal"));
     await rig.gateway.report("mortal", ({ ended }) => ended === "machine_died");
+    const from = rig.gateway.beats.length;
+    await rig.gateway.report("mortal", ({ ended }) => ended === "machine_died", from);
+    rig.gateway.again = [];
     expect((await rig.call("GET", `${pathOf("mortal")}/metrics`, "mortal")).status).toBe(404);
     await rig.gateway.beat(({ vms }) => !vms.some(({ id }) => id === "mortal"));
   });

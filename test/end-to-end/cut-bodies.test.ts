@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { OPERATIONS } from "@svc/contract/operations/index.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { testGateway } from "../support/process/gateway.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
+
+/** What the gateway has logged. */
+const lines: string[] = [];
+const gateway = await testGateway({}, { port: 0, onLine: (line) => lines.push(line) });
+const key = await gateway.newKey();
+afterAll(() => gateway.close());
+beforeEach(() => void lines.splice(0));
+
+const BEARERS: Partial<Record<Auth, string>> = {
+  key,
+  operator: ADMIN_TOKEN,
+  host: gateway.hostToken,
+};
+
+/** The event, and the status of a request, of each line so far. */
+const said = () =>
+  lines.map((line): [event: string, status: number | undefined] => {
+    const { event, status } = JSON.parse(line) as { event: string; status?: number };
+    return [event, status];
+  });
+
+/** Sends the head of a request and the beginning of its body, and goes away. */
+async function cut(head: string[], body: string, how: "destroy" | "end"): Promise<void> {
+  const socket = connect(Number(gateway.url.port), gateway.url.hostname);
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  await new Promise((sent) => {
+    socket.write([...head, `Host: ${gateway.url.host}`, "", body].join("\r\n"), sent);
+  });
+  // What is unread yet is there for the gateway to read: nothing is reset.
+  if (how === "destroy") socket.destroy();
+  else socket.end().resume();
+}
+
+/** Operations that read a body of JSON, whatever stands in their path. */
+const READING = Object.entries<Operation>(OPERATIONS).filter(
+  ([, { method, path, request, isRaw }]) =>
+    method === "POST" && request && !isRaw && !/:(id|token|hostId)/.test(path),
+);
+
+describe.each(["destroy", "end"] as const)("a client that cuts its body by %s", (how) => {
+  describe.each(["Content-Length: 50", "Transfer-Encoding: chunked"])("of %s", (length) => {
+    const body = length.startsWith("Content") ? "{" : "5\r\n{\r\n";
+
+    test.each(READING)("%s: is gone, and no bug is logged", async (_name, { path, auth }) => {
+      const head = [`POST ${path} HTTP/1.1`, `Authorization: Bearer ${BEARERS[auth]}`, length];
+      await cut(head, body, how);
+      await expect.poll(said).toEqual([
+        ["client_gone", undefined],
+        ["request", 400],
+      ]);
+    });
+
+    test("no run is begun under its Idempotency-Key", async () => {
+      const authorization = `Authorization: Bearer ${key}`;
+      const head = ["POST /sessions HTTP/1.1", authorization, `Idempotency-Key: ${how}`, length];
+      await cut(head, body, how);
+      await expect.poll(said).toContainEqual(["request", 400]);
+      const headers = { authorization: `Bearer ${key}`, "idempotency-key": how };
+      // Another body under the same key: 409, were the key used; waiting, did it run.
+      const init = { method: "POST", headers, body: '{"recording":true}' };
+      expect((await fetch(new URL("/sessions", gateway.url), init)).status).toBe(501);
+    });
+  });
+});
