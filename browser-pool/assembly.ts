@@ -13,12 +13,12 @@ import { type Run, openRun } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
+import { Profiles } from "./profiles/profiles.ts";
 import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { type LaunchSlot, launchSlot } from "./slots/launch.ts";
 import { WarmSlots } from "./slots/warm-slots.ts";
-import { fetchState } from "./stored-state.ts";
 
 /** How long a change waits for others. Reported at once, changes of a create would take the processor from its client. */
 const QUIET_MS = 300;
@@ -94,7 +94,7 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions; hintOf: HintOf } {
   const { config, log, events, hostFitness } = base;
-  const { warm, maxSlots, gatewayUrl, profileMs } = config;
+  const { warm, maxSlots, gatewayUrl } = config;
   const onChange = (): void => void events.emit("changed");
   const warmSlots = new WarmSlots({ warm, maxSlots, log, launch: launcherOf(base), onChange });
   const hintOf: HintOf = (kind) =>
@@ -105,8 +105,7 @@ function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions; h
     onChange,
     onLoss: () => void events.emit("lost"),
     hintOf,
-    fetchState: (path, caller) => fetchState(gatewayUrl, path, caller, profileMs.fetch),
-    loadMs: profileMs.load,
+    profiles: new Profiles({ gatewayUrl, log }),
   });
   return { warmSlots, sessions, hintOf };
 }

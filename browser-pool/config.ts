@@ -7,9 +7,6 @@ import * as z from "zod";
 const MIB = 1024 * 1024;
 const SLOT_SHARE_BYTES = 300 * MIB;
 const MOST_SLOTS = 64;
-/** How long a profile's state may take to come and to be loaded: both together less than the gateway waits for a placement. */
-const PROFILE_FETCH_MS = 2_000;
-const PROFILE_LOAD_MS = 7_000;
 
 const slots = count.max(1000);
 
@@ -51,7 +48,6 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     ...settings,
     warm: Math.min(settings.warm, settings.maxSlots),
     orphanGraceMs: LIMITS.orphanGraceMs as number,
-    profileMs: { fetch: PROFILE_FETCH_MS, load: PROFILE_LOAD_MS },
   };
 }
 

@@ -4,6 +4,8 @@ import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
+import type { TableLine } from "@svc/host-kit/start-messages.ts";
+import { START_TIMES } from "@svc/host-kit/start-times.ts";
 import type { PoolConfig } from "./config.ts";
 import type { Allowance } from "./egress/allowance.ts";
 import type { FirstReport } from "./first-report.ts";
@@ -13,16 +15,8 @@ import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 
-/** A launch that takes longer than this does not keep `npm start` waiting. */
-const SETTLE_MS = 60_000;
-const NO_BROWSER = `No browser has started within ${SETTLE_MS / 1000} s: the log tells why.`;
-
-/** A line of the banner of `npm start`. */
-export interface TableLine {
-  what: string;
-  on: boolean;
-  note: string;
-}
+const { warmBrowserMs } = START_TIMES;
+const NO_BROWSER = `No browser has started within ${warmBrowserMs / 1000} s: the log tells why.`;
 
 export interface PoolParts {
   config: PoolConfig;
@@ -57,7 +51,7 @@ export class PoolService {
   /** Waits until the gateway has heard of a warm browser, or of what is wrong; a minute at most. */
   async settled(): Promise<void> {
     const { firstReport } = this.#parts;
-    this.#isLate = (await inTime(firstReport.heard, SETTLE_MS)) === LATE;
+    this.#isLate = (await inTime(firstReport.heard, warmBrowserMs)) === LATE;
   }
 
   /** The pool's lines of the banner. */

@@ -1,4 +1,5 @@
-export const LOG_LEVELS = ["info", "warn", "error"] as const;
+/** How much a line matters, from the least. */
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /**
@@ -13,9 +14,7 @@ export interface LogLine {
   room: string;
   /** The name of the event, in snake_case. */
   event: string;
-  requestId?: string;
-  /** The text of an error. */
-  reason?: string;
+  /** `reason` is the text of an error. */
   [field: string]: unknown;
 }
 
@@ -41,6 +40,14 @@ const textOf = (reason: unknown): string =>
       ? String(reason)
       : JSON.stringify(reason);
 
+/** A token of ours (a payload and its MAC) and an API key, wherever they stand: in the text of an error, in a URL. */
+const CAPABILITIES = /(?<![\w-])[\w-]{20,}\.[\w-]{43}(?![\w-])|(svc_live_)\w+/g;
+
+/** A line of a log without the tokens and keys in it. No line should have one: errors of others may quote a URL. */
+export function withoutCapabilities(text: string): string {
+  return text.replaceAll(CAPABILITIES, (_all, prefix: string | undefined) => `${prefix ?? ""}***`);
+}
+
 type Say = (event: string, fields?: LogFields) => void;
 
 /** The log of a room, written to the console as lines of JSON. */
@@ -48,6 +55,8 @@ export function logOf(room: string): Record<LogLevel, Say> {
   const say =
     (level: LogLevel): Say =>
     (event, fields = {}) =>
-      console[level](JSON.stringify(logLine(level, room, event, fields, new Date())));
-  return { info: say("info"), warn: say("warn"), error: say("error") };
+      console[level](
+        withoutCapabilities(JSON.stringify(logLine(level, room, event, fields, new Date()))),
+      );
+  return { debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
 }

@@ -133,13 +133,12 @@ export async function saveProfile(
   { db, objects }: Stores,
   orgId: string,
   id: string,
-  storageState: string,
+  bytes: Uint8Array,
   now: number,
 ): Promise<ProfileSaved> {
   const row = await rowOf(db, orgId, id);
   if (isLocked(row, now)) throw locked();
   const version = row.version + 1;
-  const bytes = new TextEncoder().encode(storageState);
   // Two savers of one version write two objects: the loser's is never named by a row.
   const key = `profiles/${orgId}/${id}/${version}-${randomText(8)}.json`;
   await discard(db, key, now);

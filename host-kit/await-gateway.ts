@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { START_TIMES } from "./start-times.ts";
 
-const LIMIT_MS = 30_000;
 const PAUSE_MS = 50;
 const HTTPS_PORT = 443;
 const HTTP_PORT = 80;
@@ -11,7 +11,10 @@ const HTTP_PORT = 80;
  * Waits until the gateway accepts connections: `npm start` starts hosts beside it. A gateway that stays away for
  * `limitMs` does not keep the host from starting; the host's heartbeats tell what is wrong then.
  */
-export async function awaitGateway(gatewayUrl: string, limitMs = LIMIT_MS): Promise<void> {
+export async function awaitGateway(
+  gatewayUrl: string,
+  limitMs: number = START_TIMES.gatewayMs,
+): Promise<void> {
   const deadline = performance.now() + limitMs;
   // A supervisor that is gone ends its gateway, too.
   while (process.connected !== false && performance.now() < deadline) {

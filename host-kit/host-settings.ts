@@ -1,4 +1,5 @@
 import { HostId } from "@svc/contract/host-protocol/heartbeat.ts";
+import { Secret } from "@svc/contract/secrets.ts";
 import * as z from "zod";
 import { readAllowance } from "./egress/allowance.ts";
 import { STOP_MS } from "./lifetime.ts";
@@ -26,7 +27,7 @@ const COMMON = {
   hostToken: requiredSetting({
     name: "SVC_HOST_TOKEN",
     meaning: "The secret that gateway and hosts share. `npm start` sets it.",
-    schema: z.string().min(1),
+    schema: Secret,
   }),
   stateDir: setting({
     name: "SVC_STATE_DIR",

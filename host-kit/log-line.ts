@@ -1,14 +1,4 @@
-/** A line of the log of the gateway or of a host, parsed from JSON. */
-export interface LogLine {
-  /** ISO 8601. */
-  time: string;
-  level: string;
-  /** Who says it: `gateway`, `browser-pool`, `vm-host`, `supervisor`. */
-  room: string;
-  /** What happened, in snake_case: `machine_resumed`. */
-  event: string;
-  [field: string]: unknown;
-}
+import type { LogLine } from "@svc/contract/log.ts";
 
 const ROOM_WIDTH = 12;
 const MOST_FIELDS = 30;

@@ -1,4 +1,5 @@
 import { isatty } from "node:tty";
+import { LOG_LEVELS, withoutCapabilities } from "@svc/contract/log.ts";
 import { type Logger, destination, pino } from "pino";
 import * as z from "zod";
 import { readable } from "./log-line.ts";
@@ -19,7 +20,7 @@ export const LOG_FORMAT = optionalSetting({
 
 const Line = z.looseObject({
   time: z.string().default(""),
-  level: z.string().default("info"),
+  level: z.enum(LOG_LEVELS).catch("info"),
   room: z.string().default(""),
   event: z.string().default(""),
 });
@@ -43,9 +44,10 @@ export function createLog(room: string, level = "info"): Log {
 // Written at once, so that the last line of a process that dies is not lost.
 const stderr = destination({ fd: STDERR, sync: true });
 
-/** Writes a line of JSON to stderr: as it is, or for a person when stderr is a terminal. */
+/** Writes a line of JSON to stderr, without tokens and keys; for a person when stderr is a terminal. */
 export function writeLine(json: string): void {
-  stderr.write(isForPerson ? `${forPerson(json)}\n` : `${json.trimEnd()}\n`);
+  const line = withoutCapabilities(json);
+  stderr.write(isForPerson ? `${forPerson(line)}\n` : `${line.trimEnd()}\n`);
 }
 
 const isForPerson = LOG_FORMAT.read(process.env["SVC_LOG"]) !== "json" && isatty(STDERR);

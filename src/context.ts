@@ -1,4 +1,5 @@
 import type { Plan, PlanName } from "@svc/contract/plans.ts";
+import type { FileClaims, ObjectClaims } from "@svc/contract/tokens.ts";
 import type { Context } from "hono";
 
 /** Who calls: the org of a verified key. */
@@ -15,8 +16,10 @@ export interface AppEnv {
   Bindings: Env;
   Variables: {
     requestId: string;
-    /** Set by the key check; only routes behind it may read it. */
+    /** Set by the check of the route's credential; only routes behind that check may read it. */
     caller: Caller;
+    objectUrl: ObjectClaims;
+    fileUrl: FileClaims;
   };
 }
 

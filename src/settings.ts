@@ -1,4 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { SECRET_LENGTH } from "@svc/contract/secrets.ts";
 
 /** The variables of the Worker, for docs/CONFIGURATION.md and for the type of `Env`; `env.ts` reads them. `default` null: must be set. */
 export const WORKER_SETTINGS = [
@@ -6,19 +7,19 @@ export const WORKER_SETTINGS = [
     name: "SVC_HOST_TOKEN",
     default: null,
     unit: null,
-    meaning: "The secret that gateway and hosts share.",
+    meaning: `The secret that gateway and hosts share. ${SECRET_LENGTH}`,
   },
   {
     name: "SVC_SIGNING_SECRET",
     default: null,
     unit: null,
-    meaning: "Signs the ids of sessions and sandboxes and every signed URL.",
+    meaning: `Signs the ids of sessions and sandboxes and every signed URL. ${SECRET_LENGTH}`,
   },
   {
     name: "SVC_ADMIN_TOKEN",
     default: "unset: the operator API answers 501",
     unit: null,
-    meaning: "The bearer of the operator API, `/admin`.",
+    meaning: `The bearer of the operator API, \`/admin\`. ${SECRET_LENGTH}`,
   },
   {
     name: "SVC_ACQUIRE_TIMEOUT_MS",
@@ -32,6 +33,13 @@ export const WORKER_SETTINGS = [
     unit: null,
     meaning:
       "How replays are served: `gzip`, as they are stored, or `identity`, unpacked on the way.",
+  },
+  {
+    name: "SVC_ALLOWED_HOSTS",
+    default: "unset: neither Host nor Origin is checked",
+    unit: null,
+    meaning:
+      "Names beside localhost under which a service on one machine answers, as `name,name`. Others are refused as Host, and as Origin where a key is shown. Set, even empty, by `npm start`.",
   },
   {
     name: "SVC_PREVIEW_DOMAIN",

@@ -1,6 +1,7 @@
 import { awaitGateway } from "@svc/host-kit/await-gateway.ts";
 import { endWith } from "@svc/host-kit/lifetime.ts";
 import { createLog, messageOf } from "@svc/host-kit/log.ts";
+import { tell } from "@svc/host-kit/start-messages.ts";
 import { openHost } from "./assembly.ts";
 import { readConfig } from "./config.ts";
 
@@ -21,11 +22,7 @@ endWith(async (why) => {
   log.info({ why }, "host_stopping");
   await service.stop();
 }, config.stopMs);
-// The supervisor may have gone meanwhile: then this process is on its way out.
-const tell = (type: string): void => {
-  if (process.connected) process.send?.({ type, url: service.url, table: service.table });
-};
-tell("ready");
+tell("ready", service);
 log.info({ url: service.url }, "host_up");
 await service.settled();
-tell("serving");
+tell("serving", service);

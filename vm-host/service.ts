@@ -5,6 +5,8 @@ import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
+import type { TableLine } from "@svc/host-kit/start-messages.ts";
+import { START_TIMES } from "@svc/host-kit/start-times.ts";
 import type { FreeDisk } from "./disk/free-disk.ts";
 import { weaknessesOf } from "./heartbeat.ts";
 import type { ImageKeeper } from "./images/keeper.ts";
@@ -16,17 +18,8 @@ import type { Egress } from "./network/egress.ts";
 import type { LiveVolumes } from "./volumes/live-volumes.ts";
 import type { LocalVolumes } from "./volumes/local-volumes.ts";
 
-/** A golden machine that takes longer than this to make does not keep `npm start` waiting. */
-const SETTLE_MS = 120_000;
 /** What of the time to stop is left for all that comes after the pauses. */
 const AFTER_PAUSES_MS = 1_500;
-
-/** A line of the banner of `npm start`. */
-export interface TableLine {
-  what: string;
-  on: boolean;
-  note: string;
-}
 
 export interface ServiceParts {
   config: VmHostConfig;
@@ -59,7 +52,7 @@ export class VmService {
 
   /** Waits until the gateway has heard of a warm machine, or that there will be none for now; not for ever. */
   async settled(): Promise<void> {
-    await inTime(this.#parts.told, SETTLE_MS);
+    await inTime(this.#parts.told, START_TIMES.warmMachineMs);
   }
 
   /** What the banner says of this host. */

@@ -11,6 +11,9 @@ const DEFAULT_N = 30;
 const WARM_UP = 3;
 const WARM = 2;
 const COOKIES = 20;
+const ORIGINS = 100;
+/** Entries of localStorage that an origin has. */
+const ENTRIES = 5;
 /** The cap of the highest plan. */
 const PROFILES = 250;
 const LISTS = 500;
@@ -25,6 +28,7 @@ export async function benchProfiles(options: Options): Promise<void> {
     "no profile": {},
     "a profile never saved": { profileId: await customer.newProfile("empty") },
     [`${COOKIES} cookies`]: { profileId: await customer.newProfile("cookies", cookies()) },
+    [`${ORIGINS} origins`]: { profileId: await customer.newProfile("origins", origins()) },
   };
   const creates = await compareCreates(customer, asks, n, service.url);
   const lists = await listFull(customer, Object.keys(asks).length - 1);
@@ -36,6 +40,12 @@ export async function benchProfiles(options: Options): Promise<void> {
   const got = median(creates[`${COOKIES} cookies`] ?? []) - bare;
   report.goal(
     { what: "what a profile of cookies adds to a create, p50", got, limit: 25, unit: "ms" },
+    {
+      what: `profile of ${ORIGINS} origins: create p50`,
+      got: median(creates[`${ORIGINS} origins`] ?? []),
+      limit: 3000,
+      unit: "ms",
+    },
     { what: "GET /profiles, p50", got: summarize(lists).p50, limit: 10, unit: "ms" },
   );
   report.keep("profiles", { creates, lists });
@@ -86,4 +96,12 @@ function cookies(): object {
     sameSite: "Lax",
   });
   return { cookies: Array.from({ length: COOKIES }, (_, at) => cookie(at)), origins: [] };
+}
+
+/** Each origin is a site of its own: sites share no process. */
+function origins(): object {
+  const entry = (at: number) => ({ name: `entry-${at}`, value: "v".repeat(64) });
+  const localStorage = Array.from({ length: ENTRIES }, (_, at) => entry(at));
+  const origin = (at: number) => ({ origin: `https://www.site-${at}.example`, localStorage });
+  return { cookies: [], origins: Array.from({ length: ORIGINS }, (_, at) => origin(at)) };
 }

@@ -2,8 +2,8 @@ import { tempFolder } from "./endings.ts";
 import { Operator } from "./operator.ts";
 import { type Environment, Program } from "./program.ts";
 
-export const HOST_TOKEN = "bench-host";
-const ADMIN_TOKEN = "bench-admin";
+export const HOST_TOKEN = "host-token-of-the-benches-that-is-long-enough";
+const ADMIN_TOKEN = "admin-token-of-the-benches-that-is-long-enough";
 
 /** The real Worker in a real workerd, without hosts. */
 export interface LoneGateway {
@@ -18,7 +18,7 @@ export async function startGateway(env: Environment = {}): Promise<LoneGateway> 
     SVC_STATE_DIR: tempFolder(),
     SVC_HOST_TOKEN: HOST_TOKEN,
     SVC_ADMIN_TOKEN: ADMIN_TOKEN,
-    SVC_SIGNING_SECRET: "bench-signing",
+    SVC_SIGNING_SECRET: "signing-secret-of-the-benches-that-is-long-enough",
     ...env,
   });
   const url = await program.ready();

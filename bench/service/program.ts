@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { Ready } from "../../scripts/start/ready.ts";
+import { Ready } from "@svc/host-kit/start-messages.ts";
 import { atEnd, tempFolder } from "./endings.ts";
 
 const READY_MS = 90_000;

@@ -2,10 +2,10 @@ import { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { writeAgent } from "../../scripts/bundle-agent.ts";
 import { tempFolder } from "../service/endings.ts";
+import { HOST_TOKEN } from "../service/lone-gateway.ts";
 import { type Environment, Program } from "../service/program.ts";
 import { HeartbeatGateway } from "./gateway.ts";
 
-const HOST_TOKEN = "bench-host";
 const AGENT = "dist/guest-agent/agent.mjs";
 const MINUTE = 60_000;
 

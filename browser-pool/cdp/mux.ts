@@ -1,9 +1,15 @@
 import type { ClientCall } from "./call.ts";
 import { Envelope, type JsonObject, isObject } from "./envelope.ts";
 import type { CdpPipe } from "./pipe.ts";
-import { type Call, SessionTree, type MuxClient } from "./sessions.ts";
+import { type Call, SessionTree, type MuxClient, type MuxSession } from "./sessions.ts";
 
 const NO_SESSION = { code: -32001, message: "Session with given id not found." };
+
+/** Events that say that a session has begun or ended below another one. */
+const CHILD_EVENTS: ReadonlySet<string | null> = new Set([
+  "Target.attachedToTarget",
+  "Target.detachedFromTarget",
+]);
 
 interface OwnCall {
   resolve: (result: JsonObject) => void;
@@ -19,6 +25,10 @@ export class CdpMux {
   readonly #tree = new SessionTree();
   readonly #clients = new Set<MuxClient>();
   readonly #own = new Map<number, OwnCall>();
+  /** Sessions that the browser opened for clients that were not to see their targets. */
+  readonly #hidden = new Set<string>();
+  /** The only client that sees new targets now; null when all do. */
+  #seer: MuxClient | null = null;
   #nextId = 1;
   #isClosed = false;
 
@@ -74,14 +84,24 @@ export class CdpMux {
     return this.#pipe.write(JSON.stringify({ ...call, id, sessionId: session.id }));
   }
 
-  /** Makes a call of the host itself, outside of any client's session. Rejects when the browser is gone. */
-  call(method: string, params: JsonObject = {}): Promise<JsonObject> {
+  /** Makes a call of the host itself, outside of any client's session unless it names one. Rejects when the browser is gone. */
+  call(method: string, params: JsonObject = {}, sessionId?: string): Promise<JsonObject> {
     if (this.#isClosed) return Promise.reject(new Error("the browser is gone"));
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#own.set(id, { resolve, reject });
-      this.#pipe.write(JSON.stringify({ id, method, params }));
+      this.#pipe.write(JSON.stringify({ id, method, params, sessionId }));
     });
+  }
+
+  /** Does work whose new targets only one client sees: browsers attach others to every target, and stop it for them. */
+  async unseen<Result>(client: MuxClient, work: () => Promise<Result>): Promise<Result> {
+    this.#seer = client;
+    try {
+      return await work();
+    } finally {
+      this.#seer = null;
+    }
   }
 
   #forgetRoot(sessionId: string): void {
@@ -96,15 +116,22 @@ export class CdpMux {
     }
     const session = this.#tree.get(envelope.sessionId);
     if (!session) return;
-    if (envelope.method === "Target.attachedToTarget") {
-      const child = childOf(envelope);
-      if (child) this.#tree.addChild(child, session);
-    }
+    const child = CHILD_EVENTS.has(envelope.method) ? childOf(envelope) : null;
+    const isAttached = envelope.method === "Target.attachedToTarget";
+    if (child && (this.#hidden.delete(child) || this.#hides(session, child, isAttached))) return;
+    if (child && isAttached) this.#tree.addChild(child, session);
     session.client.deliver(envelope, null, session.parent !== null);
-    if (envelope.method === "Target.detachedFromTarget") {
-      const child = childOf(envelope);
-      if (child) this.#tree.forget(child);
-    }
+    if (child && !isAttached) this.#tree.forget(child);
+  }
+
+  /** Lets go of a target that the browser has attached to a client that is not to see it. */
+  #hides(session: MuxSession, child: string, isAttached: boolean): boolean {
+    if (!isAttached || !this.#seer || session.client === this.#seer) return false;
+    this.#hidden.add(child);
+    // Nobody waits: a target that has closed already is as good.
+    this.call("Runtime.runIfWaitingForDebugger", {}, child).catch(() => {});
+    this.call("Target.detachFromTarget", { sessionId: child }, session.id).catch(() => {});
+    return true;
   }
 
   #receiveReply(envelope: Envelope, id: number): void {

@@ -51,8 +51,12 @@ const AUTOMATION = [
   `--enable-features=${ENABLED_FEATURES.join(",")}`,
 ];
 
+/** The page of a context that sets no size: that of a desktop, and Playwright's own default. */
+const PAGE = { width: 1280, height: 720 };
+
 const HEADLESS = [
   "--headless",
+  `--window-size=${PAGE.width},${PAGE.height}`,
   "--hide-scrollbars",
   "--mute-audio",
   "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",

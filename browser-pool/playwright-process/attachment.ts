@@ -1,8 +1,8 @@
 import { Server } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
-import type { StoredState } from "../stored-state.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
 import {
   type Answer,
@@ -16,7 +16,7 @@ import {
 import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 import { ClientContexts } from "./client-contexts.ts";
-import { confine, keepEndpoint } from "./confinement.ts";
+import { confine, keepEndpoint, noteOrigins } from "./confinement.ts";
 import { Customer } from "./customer.ts";
 import { listeningAt } from "./network.ts";
 import type { Playwright, PlaywrightBrowser } from "./packages.ts";
@@ -123,6 +123,7 @@ export class Attachment {
 
   async #answerTo(question: Exclude<Question, Goodbye>): Promise<Answer> {
     if ("ping" in question) return { pong: true };
+    if ("note" in question) return this.#note(question.note);
     return "attach" in question ? this.#attach(question.attach) : this.#seed(question.seed);
   }
 
@@ -151,10 +152,20 @@ export class Attachment {
     return { attached: endpoint.slice(socket.length) };
   }
 
-  async #seed(state: StoredState): Promise<Answer> {
-    const context = this.#browser?.contexts()[0];
-    if (!context) throw new Error("no browser is attached");
+  async #seed(state: StorageState): Promise<Answer> {
+    const [context] = this.#attached().contexts();
+    if (!context) throw new Error("the browser has no default context");
     await context.setStorageState(state);
     return { seeded: true };
+  }
+
+  #note(origins: string[]): Answer {
+    noteOrigins(this.#attached(), origins);
+    return { noted: true };
+  }
+
+  #attached(): PlaywrightBrowser {
+    if (!this.#browser) throw new Error("no browser is attached");
+    return this.#browser;
   }
 }

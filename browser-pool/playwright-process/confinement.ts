@@ -32,11 +32,25 @@ export function keepEndpoint(browser: PlaywrightBrowser): void {
     isConnected.call(inside) ? refuse() : stopServer.apply(inside, args);
 }
 
+/** Makes the default context count origins as visited: its `storageState()` reads the storage of those. */
+export function noteOrigins(browser: PlaywrightBrowser, origins: string[]): void {
+  const [context] = browser.contexts();
+  const inside = context && implOf(browser, context);
+  if (!isObject(inside) || typeof inside.addVisitedOrigin !== "function")
+    throw new UnknownPlaywright();
+  for (const origin of origins) inside.addVisitedOrigin(origin);
+}
+
 /** Playwright's own object behind its public `Browser`. */
 export function insideOf(browser: PlaywrightBrowser): Record<string, unknown> {
-  const connection: unknown = Reflect.get(browser, "_connection");
-  const toImpl = isObject(connection) ? connection.toImpl : null;
-  const inside: unknown = typeof toImpl === "function" ? toImpl(browser) : null;
+  const inside = implOf(browser, browser);
   if (!isObject(inside)) throw new UnknownPlaywright();
   return inside;
+}
+
+/** Playwright's own object behind a public one of the same browser; null when there is none. */
+function implOf(browser: PlaywrightBrowser, object: object): unknown {
+  const connection: unknown = Reflect.get(browser, "_connection");
+  const toImpl = isObject(connection) ? connection.toImpl : null;
+  return typeof toImpl === "function" ? toImpl(object) : null;
 }

@@ -1,5 +1,5 @@
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
-import type { StoredState } from "../stored-state.ts";
 import type { ConnectOverCDPTransport } from "playwright-core";
 
 /** The parts of Playwright that are used here; the same in all versions that are served. */
@@ -12,12 +12,14 @@ export interface Playwright {
   };
 }
 
+export interface PlaywrightContext {
+  pages(): unknown[];
+  newPage(): Promise<unknown>;
+  setStorageState(state: StorageState): Promise<void>;
+}
+
 export interface PlaywrightBrowser {
-  contexts(): {
-    pages(): unknown[];
-    newPage(): Promise<unknown>;
-    setStorageState(state: StoredState): Promise<void>;
-  }[];
+  contexts(): PlaywrightContext[];
   bind(title: string, options: { host: string; port: number }): Promise<{ endpoint: string }>;
 }
 

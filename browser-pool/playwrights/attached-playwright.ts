@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { readCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
-import type { StoredState } from "../stored-state.ts";
 import { HandedSockets } from "./handed-sockets.ts";
 import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
@@ -63,22 +63,28 @@ export class AttachedPlaywright implements MuxClient {
     });
   }
 
-  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. */
-  async attach(key: string): Promise<string> {
+  /** Attaches the Playwright to the browser of the slot with this key. Returns the path of its endpoint. `origins`: see `noteOrigins`. */
+  async attach(key: string, origins: string[]): Promise<string> {
     try {
       await this.#mux.attach(this);
       const answer = await this.#ask({ attach: key });
-      if ("attached" in answer) return answer.attached;
-      throw new Error("no answer to the question");
+      if (!("attached" in answer)) throw new Error("no answer to the question");
+      if (origins.length > 0) await this.noteOrigins(origins);
+      return answer.attached;
     } catch (error) {
       this.gone();
       throw error;
     }
   }
 
-  /** Gives the default context a stored state in place of its own. No site is asked for anything. */
-  async seed(state: StoredState): Promise<void> {
+  /** Gives the default context a storage state in place of its own. No site is asked for anything. */
+  async seed(state: StorageState): Promise<void> {
     await this.#ask({ seed: state });
+  }
+
+  /** Tells the Playwright that origins have storage, of whose pages it has seen none. */
+  async noteOrigins(origins: string[]): Promise<void> {
+    await this.#ask({ note: origins });
   }
 
   /** Rejects when the Playwright is dying. */

@@ -1,5 +1,5 @@
+import { StorageState } from "@svc/contract/browser/storage-state.ts";
 import * as z from "zod";
-import { StoredState } from "../stored-state.ts";
 
 // A connection between the pool and a Playwright carries the CDP messages of one browser, each ended by a NUL. Between them,
 // marked, go the messages of this file: one question of the pool at a time, and its answer.
@@ -11,7 +11,9 @@ export const Question = z.union([
   /** To attach to this connection's browser, of the slot with this key. */
   z.object({ attach: z.string() }),
   /** To give the default context this state. */
-  z.object({ seed: StoredState }),
+  z.object({ seed: StorageState }),
+  /** To know that these origins have storage in the default context. */
+  z.object({ note: z.array(z.string()) }),
   /** Whether the Playwright lives. */
   z.object({ ping: z.literal(true) }),
   /** To end a customer's socket with a close frame. This one has no answer. */
@@ -41,6 +43,7 @@ export const Answer = z.union([
   /** The path under which it answers clients. */
   z.object({ attached: z.string() }),
   z.object({ seeded: z.literal(true) }),
+  z.object({ noted: z.literal(true) }),
   z.object({ pong: z.literal(true) }),
   /** `isUnknown`: this Playwright is built otherwise than the versions that were confined. */
   z.object({ client: z.int(), event: CustomerEvent }),

@@ -1,7 +1,7 @@
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
-import type { StoredState } from "../stored-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CustomerSockets } from "../customer-sockets.ts";
@@ -24,6 +24,8 @@ export class SlotPlaywrights {
   readonly #pipe: CdpPipe;
   readonly #attachedByVersion = new Map<WireVersion, Promise<Attached>>();
   readonly #connected = new Set<AttachedPlaywright>();
+  /** Origins that have storage though no Playwright has seen a page of theirs. */
+  #noted: string[] = [];
 
   /** `key`: names the slot in the folder that pool and Playwrights share. */
   constructor(processes: PlaywrightProcesses, key: string, mux: CdpMux, pipe: CdpPipe) {
@@ -58,10 +60,24 @@ export class SlotPlaywrights {
     }
   }
 
-  /** Gives the default context a stored state, by the newest minor. */
-  async seed(state: StoredState): Promise<void> {
+  /** Gives the default context a storage state, by the newest minor. */
+  async seed(state: StorageState): Promise<void> {
     const { playwright } = await this.#attached(this.#newest());
     await playwright.seed(state);
+  }
+
+  /** Tells every Playwright, also those to come, that origins have storage: `storageState()` reads those that it knows. */
+  async noteOrigins(origins: string[]): Promise<void> {
+    this.#noted = origins;
+    const attached = await Promise.allSettled(this.#attachedByVersion.values());
+    const playwrights = attached.flatMap((one) =>
+      one.status === "fulfilled" ? one.value.playwright : [],
+    );
+    // Another Playwright takes the place of one that is gone, and is told as it is attached.
+    const unlessGone = (error: unknown): void => {
+      if (!(error instanceof PlaywrightGone)) throw error;
+    };
+    await Promise.all(playwrights.map((one) => one.noteOrigins(origins).catch(unlessGone)));
   }
 
   /** Attaches the newest minor that can be confined: most clients use it, and do not wait for it then. */
@@ -127,7 +143,7 @@ export class SlotPlaywrights {
     this.#connected.add(playwright);
     void playwright.ended.then(() => this.#connected.delete(playwright));
     try {
-      return { playwright, path: await playwright.attach(this.#key) };
+      return { playwright, path: await playwright.attach(this.#key, this.#noted) };
     } catch (error) {
       // The Playwright was dying when it took the connection.
       if (error instanceof PlaywrightGone && tries > 1) return this.#attachNew(version, tries - 1);

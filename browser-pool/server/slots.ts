@@ -23,7 +23,8 @@ export async function placeSlot(call: SlotCall): Promise<void> {
     return replyJson(response, 201, placed.placed);
   }
   if (placed.outcome === "none") return refuse(response, 409, { error: placed.error });
-  if (placed.outcome === "failed") return refuse(response, 502, { error: placed.error });
+  if (placed.outcome === "failed")
+    return replyJson(response, placed.fault.answer.status, placed.fault.answer.body);
   refuse(response, 503, { error: "Not served here.", hint: placed.hint });
 }
 
@@ -54,6 +55,6 @@ export async function drain({ sessions, response }: SlotCall): Promise<void> {
   replyText(response, 202);
 }
 
-function refuse(response: ServerResponse, status: 409 | 502 | 503, body: SlotRefused): void {
+function refuse(response: ServerResponse, status: 409 | 503, body: SlotRefused): void {
   replyJson(response, status, body);
 }

@@ -1,14 +1,15 @@
 import type { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+import type { ProfileFault } from "../profiles/fault.ts";
 
 /** How long a create that was told to wait keeps its place among those who wait: until then it has asked again. */
 const PLACE_KEPT_MS = 1_000;
 
-/** The result of a placement: a slot, no slot in time, a kind that is not served here, or a profile that cannot be loaded. */
+/** The result of a placement: a slot, no slot in time, a kind that is not served here, or a profile that is not loaded. */
 export type Placed =
   | { outcome: "placed"; placed: SlotPlaced }
   | { outcome: "none"; error: string }
   | { outcome: "unserved"; hint: string }
-  | { outcome: "failed"; error: string };
+  | { outcome: "failed"; fault: ProfileFault };
 
 export const NO_SLOT: Placed = { outcome: "none", error: "No slot became free in time." };
 

@@ -5,23 +5,21 @@ import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
-import type { StoredState } from "../stored-state.ts";
+import { ProfileFault } from "../profiles/fault.ts";
+import type { Profiles } from "../profiles/profiles.ts";
 import type { WarmSlots } from "../slots/warm-slots.ts";
 import type { Slot } from "../slots/slot.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
 const REFUSED_MS = 120_000;
-const NO_STATE: StoredState = { cookies: [], origins: [] };
+const ENDED = { outcome: "none", error: "This session has ended." } as const;
 
 export interface SessionsOptions {
   warmSlots: WarmSlots;
   log: Log;
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
-  /** Fetches the state that the gateway keeps under a path. */
-  fetchState: (path: string, caller: AbortSignal) => Promise<StoredState>;
-  /** How long a browser may take to load a state. */
-  loadMs: number;
+  profiles: Profiles;
   /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
@@ -83,8 +81,7 @@ export class Sessions {
   place(id: string, ask: PlaceSlot, caller: AbortSignal): Promise<Placed> {
     const held = this.#sessions.get(id);
     if (held) return Promise.resolve({ outcome: "placed", placed: held.placed });
-    if (this.#refused.has(id) || ask.expiresAt <= Date.now())
-      return Promise.resolve({ outcome: "none", error: "This session has ended." });
+    if (this.#refused.has(id) || ask.expiresAt <= Date.now()) return Promise.resolve(ENDED);
     const running = this.#placements.get(id);
     if (running) return running.watch(ask.acquireMs, caller);
     const hint = this.#isDraining ? "This pool is draining." : this.#options.hintOf(ask.kind);
@@ -134,25 +131,23 @@ export class Sessions {
   async #find(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     const { signal } = wanted;
     const asked = performance.now();
-    const { warmSlots, fetchState, loadMs } = this.#options;
-    const path = ask.profile?.statePath;
-    // Fetched before a browser is taken: a state that cannot be had costs no browser.
-    const state = path ? await fetchState(path, signal).catch(() => null) : NO_STATE;
+    const { warmSlots, profiles } = this.#options;
+    // Fetched before a browser is taken: a profile that cannot be had costs no browser.
+    const profile = ask.profile ? await profiles.fetch(ask.profile.statePath, signal) : null;
+    if (signal.aborted) return ENDED;
+    if (profile instanceof ProfileFault) return { outcome: "failed", fault: profile };
     const wish = { waits: ask.acquireMs > 0, since: ask.waitingSince ?? Date.now() };
     if (wish.waits) wanted.waits();
-    const slot = state && (await warmSlots.take(wish, signal));
-    if (state && !slot) return NO_SLOT;
-    if (slot && !(await wanted.found())) {
+    const slot = await warmSlots.take(wish, signal);
+    if (!slot) return NO_SLOT;
+    if (!(await wanted.found())) {
       warmSlots.giveBack(slot);
       return NO_SLOT;
     }
-    const isSeeded = slot && (await seed(slot, state, loadMs));
-    if (isSeeded && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
-    if (slot) void warmSlots.retire(slot);
-    if (signal.aborted) return { outcome: "none", error: "This session has ended." };
-    // Without the text of the error: it may quote the state.
-    this.#options.log.warn({ slot: slot?.number }, "profile_not_loaded");
-    return { outcome: "failed", error: "The profile could not be loaded." };
+    const fault = profile && (await profile.loadInto(slot));
+    if (!fault && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
+    void warmSlots.retire(slot);
+    return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
   }
 
   #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {
@@ -189,14 +184,6 @@ export class Sessions {
     const timer = setTimeout(() => this.#refused.delete(id), REFUSED_MS);
     this.#refused.set(id, timer.unref());
   }
-}
-
-function seed(slot: Slot, state: StoredState, limitMs: number): Promise<boolean> {
-  if (state === NO_STATE) return Promise.resolve(true);
-  return slot.seed(state, limitMs).then(
-    () => true,
-    () => false,
-  );
 }
 
 // The gateway knows what it told this host, and learns from the host's silence that the host stopped.

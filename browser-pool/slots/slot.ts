@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CdpMux } from "../cdp/mux.ts";
@@ -6,7 +7,7 @@ import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
-import { type StoredState, isCookiesOnly } from "../stored-state.ts";
+import { type Lost, loadState } from "../profiles/load.ts";
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -63,13 +64,21 @@ export class Slot {
     return this.#parts.process?.pid ?? null;
   }
 
-  /** Gives the default context a stored state. Rejects when the state is unfit or takes too long: the slot is of no use then. */
-  async seed(state: StoredState, limitMs: number): Promise<void> {
-    const { cookies } = state;
-    const isSet = isCookiesOnly(state)
-      ? this.mux.call("Storage.setCookies", { cookies })
-      : this.playwrights.seed(state);
-    await inBrowser(isSet, limitMs, this.died);
+  /**
+   * Gives the default context a storage state; returns what of it the browser did not take. Rejects when that takes too
+   * long or `caller` goes away: the slot is of no use then.
+   */
+  async seed(state: StorageState, limitMs: number, caller: AbortSignal): Promise<Lost> {
+    const gone = Promise.withResolvers<never>();
+    const leave = (): void => gone.reject(new Error("nobody waits for the browser"));
+    caller.addEventListener("abort", leave);
+    if (caller.aborted) leave();
+    try {
+      const loaded = Promise.race([loadState(this, state), gone.promise]);
+      return await inBrowser(loaded, limitMs, this.died);
+    } finally {
+      caller.removeEventListener("abort", leave);
+    }
   }
 
   /** Opens the way out of the browser, once it has a session. */
@@ -85,14 +94,15 @@ export class Slot {
 }
 
 /** Waits for work on a browser. Rejects when the work takes longer than `ms`, or when the browser dies before it is done. */
-export async function inBrowser(
-  work: Promise<unknown>,
+export async function inBrowser<Result>(
+  work: Promise<Result>,
   ms: number,
   died: Promise<void>,
-): Promise<void> {
+): Promise<Result> {
   const failed = died.then(() => Promise.reject(new Error("the browser died")));
   const first = await inTime(Promise.race([work, failed]), ms);
   if (first === LATE) throw new Error("the browser took too long");
+  return first;
 }
 
 /** Ends the browser of a slot, if there is one, and removes what the slot has on this host. */

@@ -1,5 +1,6 @@
 import { openMap } from "../open-map.ts";
 import * as z from "zod";
+import { STORAGE_STATE_TEXT, StorageState } from "./storage-state.ts";
 
 /** A stored profile. `id` and `name` are what clients may rely on (document 1, Profile). */
 export const Profile = z.object({
@@ -19,8 +20,16 @@ export const ProfileList = z.array(Profile);
 /** POST /profiles. */
 export const CreateProfile = z.object({ name: z.string().trim().min(1).max(200) });
 
-/** POST /profiles/:id/save: the state as Playwright writes it, kept as it is. */
-export const SaveProfile = z.object({ storageState: openMap(z.string(), z.unknown()) });
+/** A state that a browser can load. Kept as it came: the schema only judges it. */
+const LoadableState = openMap(z.string(), z.unknown(), {
+  description: STORAGE_STATE_TEXT,
+}).superRefine((state, issues) => {
+  const [first] = StorageState.safeParse(state).error?.issues ?? [];
+  if (first) issues.addIssue({ code: "custom", path: first.path, message: first.message });
+});
+
+/** POST /profiles/:id/save. */
+export const SaveProfile = z.object({ storageState: LoadableState });
 
 /** 200 of POST /profiles/:id/save. */
 export const ProfileSaved = z.object({

@@ -15,7 +15,7 @@ export const PlaceSlot = z.object({
   wireVersion: z.string().max(20).exactOptional(),
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
   allowedDomains: z.array(z.string()).exactOptional(),
-  /** A stored state to seed the default context with before the answer: a path at the gateway, signed. */
+  /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;

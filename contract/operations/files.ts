@@ -9,7 +9,7 @@ const token = "The signed token: the only credential.";
 
 const upload = {
   path: "/files/upload",
-  auth: "none",
+  auth: "fileUrl",
   bodyBytes: LIMITS.fileBodyBytes,
   isRaw: true,
   query: {
@@ -53,7 +53,7 @@ export const FILES = {
     method: "GET",
     path: "/files/download",
     summary: "Fetch a file by a signed URL. It counts as activity.",
-    auth: "none",
+    auth: "fileUrl",
     bodyBytes: LIMITS.vmRequestBodyBytes,
     query: { token: { isRequired: true, description: token } },
     success: { status: 200, body: null },

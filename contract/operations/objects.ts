@@ -8,7 +8,7 @@ export const OBJECTS = {
     method: "GET",
     path: "/objects/:token",
     summary: "Fetch a stored object by a signed URL.",
-    auth: "none",
+    auth: "objectUrl",
     bodyBytes: LIMITS.requestBodyBytes,
     success: { status: 200, body: null },
     errors: ["ObjectNotFound", "RangeNotSatisfiable", "ControlPlaneUnavailable"],
@@ -18,8 +18,9 @@ export const OBJECTS = {
     path: "/objects/:token",
     summary:
       "Store an object, or a part of one, by a signed URL: exactly as many bytes as it was signed for.",
-    auth: "none",
+    auth: "objectUrl",
     bodyBytes: LIMITS.objectPartBytes,
+    isRaw: true,
     success: { status: 200, body: ObjectStored },
     errors: [
       "ValidationError",
@@ -33,7 +34,7 @@ export const OBJECTS = {
     method: "POST",
     path: "/objects/:token",
     summary: "Put the parts of an object together, by a signed URL.",
-    auth: "none",
+    auth: "objectUrl",
     bodyBytes: LIMITS.hostBodyBytes,
     request: CompleteObject,
     success: { status: 200, body: ObjectStored },

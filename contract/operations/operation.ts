@@ -4,8 +4,11 @@ import type { ErrorCode } from "../errors.ts";
 /** HTTP methods of operations. */
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Whose credential an operation takes: an API key, the operator's token, a host's token, or none. */
-export type Auth = "key" | "operator" | "host" | "none";
+/**
+ * The credential of an operation, checked before a byte of the body is read: an API key, the operator's token, a host's
+ * token, the signed token of `/objects/:token` or of `/files/…?token=`, or none.
+ */
+export type Auth = "key" | "operator" | "host" | "objectUrl" | "fileUrl" | "none";
 
 /** One REST operation: the source of routes, sdk types, openapi.json, llms.txt and the every-route tests. */
 export interface Operation {
@@ -19,7 +22,7 @@ export interface Operation {
   bodyBytes: number;
   /** The operation honours Idempotency-Key (document 2, Idempotency). */
   idempotent?: true;
-  /** The request body is bytes, passed on as they come. */
+  /** The request body is bytes, passed on as they come: the service never holds it whole. */
   isRaw?: true;
   /** A request body is not looked at, however long it is. */
   ignoresBody?: true;

@@ -43,7 +43,7 @@ export const PROFILES = {
   saveProfile: {
     method: "POST",
     path: "/profiles/:id/save",
-    summary: "Store a state as the next version of a profile.",
+    summary: `Store a storage state as the next version of a profile: cookies, and up to ${LIMITS.profileOrigins} origins with localStorage, indexedDB and opfs. A state that no browser can load is refused with its field.`,
     auth: "key",
     bodyBytes: LIMITS.profileSaveBodyBytes,
     request: SaveProfile,

@@ -30,6 +30,8 @@ export const SESSIONS = {
       "IdempotencyKeyReused",
       "FeatureRequiresPlan",
       "ProfileNotFound",
+      "ProfileUnloadable",
+      "ProfileUnavailable",
       "ControlPlaneUnavailable",
       "ConcurrencyLimitExceeded",
       "ConcurrencyCheckUnavailable",

@@ -5,6 +5,7 @@ import {
   SlotRefused,
   SlotSeen,
 } from "@svc/contract/host-protocol/slots.ts";
+import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { within } from "../live/deadline.ts";
@@ -38,7 +39,10 @@ export function hostUrl(base: string, ...segments: string[]): URL {
   return new URL(`/${segments.map(encodeURIComponent).join("/")}`, base);
 }
 
-/** Asks a host for a slot. `onSent`: it has been asked. */
+/**
+ * Asks a host for a slot. `onSent`: it has been asked. A host that is late with a profile has rejected the request: it may
+ * have given a browser to it, and to ask again, or elsewhere, would take another one.
+ */
 export async function placeSlot(
   env: Env,
   base: string,
@@ -46,15 +50,25 @@ export async function placeSlot(
   { onSent, ...body }: PlaceSlot & { onSent: () => void },
 ): Promise<PlaceAnswer> {
   const init = { method: "PUT", body: JSON.stringify(body), onSent };
+  const loadMs = body.profile ? LIMITS.profileLoadMs : 0;
+  let isLate = (): boolean => false;
   try {
-    return await within(body.acquireMs + LIMITS.hostAnswerMs, async (signal) => {
+    return await within(body.acquireMs + loadMs + LIMITS.hostAnswerMs, async (signal) => {
+      isLate = () => signal.aborted;
       const url = hostUrl(base, "slots", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));
     });
   } catch (error) {
     noteFault("PUT /slots/:id", error);
-    return { type: "unreachable" };
+    return body.profile && isLate() ? lateProfile() : { type: "unreachable" };
   }
+}
+
+function lateProfile(): PlaceAnswer {
+  const code = "ProfileUnavailable";
+  const message = "The browser pool did not answer in time while it loaded the profile. Try again.";
+  const body = JSON.stringify(errorBody({ code, message, context: {} }));
+  return { type: "rejected", status: ERRORS[code].status, body };
 }
 
 async function placeAnswer(response: Response): Promise<PlaceAnswer> {

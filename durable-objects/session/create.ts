@@ -54,8 +54,11 @@ export async function createSession(
 const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => createdAt + lifetimeMs;
 
 /** When a create that nobody finished is void. */
-const giveUpAt = ({ createdAt, acquireMs }: CreateSessionOrder): number =>
-  createdAt + acquireMs + LIMITS.unconfirmedSlackMs;
+const giveUpAt = ({ createdAt, acquireMs, statePath }: CreateSessionOrder): number =>
+  createdAt +
+  acquireMs +
+  (statePath === null ? 0 : LIMITS.profileLoadMs) +
+  LIMITS.unconfirmedSlackMs;
 
 function newSession(order: CreateSessionOrder): StoredSession {
   const { id, org, kind, createdAt, allowedDomains } = order;

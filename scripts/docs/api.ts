@@ -41,6 +41,8 @@ const CREDENTIAL: Record<Operation["auth"], string> = {
   key: "API key",
   operator: "SVC_ADMIN_TOKEN",
   host: "host token",
+  objectUrl: "the signed token in the path",
+  fileUrl: "the signed token in the query",
   none: "none",
 };
 

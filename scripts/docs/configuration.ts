@@ -68,7 +68,8 @@ const HEAD = `# Configuration
 Made from the schemas that read the variables by \`npm run docs\`: do not edit.
 
 Every setting is an environment variable. Under \`npm start\` all of them are optional: it hands its environment to gateway
-and hosts, and fills in what they need. An empty variable counts as unset. A value that cannot be read stops the program,
+and hosts, and fills in what they need. An empty variable counts as unset; SVC_ALLOWED_HOSTS of
+the gateway alone may be set and empty. A value that cannot be read stops the program,
 which names the variable.
 `;
 

@@ -1,5 +1,5 @@
 import { ErrorBody, ERRORS, type ErrorCode } from "@svc/contract/errors.ts";
-import type { Operation } from "@svc/contract/operations/operation.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import * as z from "zod";
 import { PUBLIC, statusesOf } from "./operations.ts";
 
@@ -38,6 +38,8 @@ export function openapi(): Json {
   };
 }
 
+/** Credentials that stand in `Authorization`. */
+const BEARERS: readonly Auth[] = ["key", "operator", "host"];
 const BYTES = { content: { "application/octet-stream": { schema: {} } } };
 const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
 
@@ -53,7 +55,7 @@ function describe(operationId: string, op: Operation): Json {
   return {
     operationId,
     summary: op.summary,
-    ...(op.auth === "none" && { security: [] }),
+    ...(!BEARERS.includes(op.auth) && { security: [] }),
     ...(op.auth === "operator" && { security: [{ operator: [] }] }),
     ...(parameters.length > 0 && { parameters }),
     ...(op.request && { requestBody: content(schemaOf(op.request, "input")) }),

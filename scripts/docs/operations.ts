@@ -13,6 +13,8 @@ function codesOf(op: Operation): ErrorCode[] {
     key: ["Unauthorized", "KeyCheckUnavailable"],
     operator: ["Unauthorized", "NotConfigured"],
     host: ["Unauthorized"],
+    objectUrl: ["ObjectNotFound"],
+    fileUrl: ["InvalidFileToken"],
     none: [],
   };
   return [...checks[op.auth], "PayloadTooLarge", ...op.errors];

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { createLog } from "@svc/host-kit/log.ts";
-import { Ready, Serving } from "./ready.ts";
+import { Ready, Serving } from "@svc/host-kit/start-messages.ts";
 
 export interface ChildSpec {
   name: string;

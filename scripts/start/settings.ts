@@ -1,3 +1,4 @@
+import { Secret, SECRET_LENGTH } from "@svc/contract/secrets.ts";
 import { count } from "@svc/host-kit/host-settings.ts";
 import { LOG_FORMAT } from "@svc/host-kit/log.ts";
 import { optionalSetting, setting } from "@svc/host-kit/settings.ts";
@@ -5,8 +6,13 @@ import * as z from "zod";
 
 const MADE_ONCE = "made at the first start, kept in the state folder";
 
-const secret = (name: string, meaning: string) =>
-  optionalSetting({ name, meaning, defaultMeaning: MADE_ONCE, schema: z.string() });
+const secret = (name: string, purpose: string) =>
+  optionalSetting({
+    name,
+    meaning: `${purpose} ${SECRET_LENGTH}`,
+    defaultMeaning: MADE_ONCE,
+    schema: Secret,
+  });
 
 /** The variables that `npm start` reads itself. Hosts and Worker get all others from its environment. */
 export const START_SETTINGS = {
@@ -33,6 +39,14 @@ export const START_SETTINGS = {
     name: "SVC_PREVIEW_DOMAIN",
     default: "preview.localhost",
     meaning: "The domain of previews: a preview is at `<label>-<port>` below it.",
+    schema: z.string(),
+  }),
+  allowedHosts: setting({
+    name: "SVC_ALLOWED_HOSTS",
+    default: "",
+    defaultMeaning: "localhost and loopback addresses alone",
+    meaning:
+      "Names beside localhost under which a service on one machine answers, as `name,name`. Others are refused as Host, and as Origin where a key is shown.",
     schema: z.string(),
   }),
   adminToken: secret("SVC_ADMIN_TOKEN", "The bearer of the operator API, `/admin`."),

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { Secret, SECRET_FAULT } from "@svc/contract/secrets.ts";
 import { readSettings } from "@svc/host-kit/settings.ts";
 import { takeLock } from "../../host-kit/lock.ts";
 import { START_SETTINGS } from "./settings.ts";
@@ -60,6 +61,8 @@ export class StateDir {
 
   #secret(name: string): string {
     const secret = this.read(name) ?? randomBytes(32).toString("base64url");
+    if (!Secret.safeParse(secret).success)
+      throw new Error(`${join(this.path, name)} ${SECRET_FAULT} Or remove it: a new one is made.`);
     this.write(name, secret);
     return secret;
   }

@@ -1,13 +1,14 @@
 import { sha256 } from "@svc/contract/digest.ts";
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { parseApiKey } from "@svc/contract/ids.ts";
-import type { Auth } from "@svc/contract/operations/operation.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { effectivePlan } from "@svc/contract/plans.ts";
 import { isSameSecret } from "@svc/contract/tokens.ts";
 import type { MiddlewareHandler } from "hono";
 import { findKey, type KeyHolder } from "../../control-plane/keys.ts";
 import type { AppContext, AppEnv } from "../context.ts";
 import { isKnownUnknown, recallKey, rememberKey, rememberUnknown } from "./key-cache.ts";
+import { checkFileUrl, checkObjectUrl } from "./signed-url.ts";
 
 const unauthorized = (): ApiError => new ApiError("Unauthorized", "Unauthorized");
 
@@ -32,7 +33,8 @@ async function lookUp(env: Env, keyId: string): Promise<KeyHolder | null> {
   }
 }
 
-const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** The check of the API key. */
+export const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
   const key = parseApiKey(bearerOf(c) ?? "");
   const holder = key && (await lookUp(c.env, key.keyId));
   if (!holder) throw unauthorized();
@@ -51,7 +53,6 @@ const checkOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 const checkHost: MiddlewareHandler<AppEnv> = async (c, next) => {
-  if (!c.env.SVC_HOST_TOKEN) throw new ApiError("NotConfigured", "Set SVC_HOST_TOKEN.");
   if (!(await isSameSecret(bearerOf(c) ?? "", c.env.SVC_HOST_TOKEN))) throw unauthorized();
   await next();
 };
@@ -60,10 +61,15 @@ const checkNothing: MiddlewareHandler<AppEnv> = async (_c, next) => {
   await next();
 };
 
-/** The check of each kind of credential. */
-export const AUTH: Record<Auth, MiddlewareHandler<AppEnv>> = {
-  key: checkKey,
-  operator: checkOperator,
-  host: checkHost,
-  none: checkNothing,
-};
+/** The check of an operation's credential. */
+export function checkCredential(op: Operation): MiddlewareHandler<AppEnv> {
+  const checks: Record<Auth, () => MiddlewareHandler<AppEnv>> = {
+    key: () => checkKey,
+    operator: () => checkOperator,
+    host: () => checkHost,
+    objectUrl: () => checkObjectUrl(op),
+    fileUrl: () => checkFileUrl(op),
+    none: () => checkNothing,
+  };
+  return checks[op.auth]();
+}

@@ -8,33 +8,24 @@ import { eachChunk, isLengthTold } from "../pass-on.ts";
 export const tooLarge = (bytes: number): ApiError =>
   new ApiError("PayloadTooLarge", `The body is above ${bytes} bytes.`, { limit: bytes });
 
-/** The cap of an operation's body. */
-export function capOf({ bodyBytes, isRaw, ignoresBody }: Operation): MiddlewareHandler<AppEnv> {
+/**
+ * 413 above an operation's cap: from the header before the body is read, and from the stream once it passes the cap. A
+ * body that is passed on as it comes is counted on its way (passOn), and that of a GET is never read.
+ */
+export function bodyCap(op: Operation): MiddlewareHandler<AppEnv> {
+  const { method, isRaw, ignoresBody, bodyBytes } = op;
   if (ignoresBody) return (_c, next) => next();
-  return isRaw ? rawBodyCap(bodyBytes) : bodyCap(bodyBytes);
-}
-
-/** 413 from the header alone: a body that is passed on as it comes is counted on its way (passOn). */
-export function rawBodyCap(bytes: number): MiddlewareHandler<AppEnv> {
-  return async (c, next) => {
-    const { raw } = c.req;
-    if (isLengthTold(raw) && Number(raw.headers.get("content-length")) > bytes)
-      throw tooLarge(bytes);
-    await next();
-  };
-}
-
-/** 413 above `bytes`: from the header before the body is read, and from the stream once it passes the cap. */
-export function bodyCap(bytes: number): MiddlewareHandler<AppEnv> {
-  const byHeader = rawBodyCap(bytes);
+  const isRead = !isRaw && method !== "GET";
   return async (c, next) => {
     const { raw } = c.req;
     const { body } = raw;
-    if (body && !isLengthTold(raw)) {
-      const all = await fromClient(c, () => whole(body, bytes));
+    if (isLengthTold(raw)) {
+      if (Number(raw.headers.get("content-length")) > bodyBytes) throw tooLarge(bodyBytes);
+    } else if (isRead && body) {
+      const all = await fromClient(c, () => whole(body, bodyBytes));
       c.req.raw = new Request(raw, { method: raw.method, body: all });
     }
-    await byHeader(c, next);
+    await next();
   };
 }
 

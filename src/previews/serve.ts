@@ -5,6 +5,7 @@ import { parsePreviewHost, previewLabel } from "@svc/contract/vm/preview.ts";
 import { findPreview } from "../../control-plane/previews.ts";
 import { accepted } from "../accepted.ts";
 import { previewDomain } from "../env.ts";
+import { checkSecrets } from "../middleware/check-secrets.ts";
 import { askAwake } from "../routes/sandboxes/wake.ts";
 import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
 import { forward } from "./forward.ts";
@@ -39,6 +40,7 @@ function refuse(request: Request, error: unknown): Response {
 }
 
 async function answer(request: Request, env: Env): Promise<Response> {
+  checkSecrets(env);
   const host = parsePreviewHost(hostnameOf(request), previewDomain(env) ?? "");
   if (!host) throw noPreview();
   const renamed = formerName(request);

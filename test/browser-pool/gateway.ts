@@ -3,11 +3,12 @@ import { PoolHeartbeat, type SlotReport } from "@svc/contract/host-protocol/hear
 import { HeartbeatGateway } from "../support/fakes/heartbeat-gateway.ts";
 
 const POLL_MS = 5_000;
+const MISSING = { status: 404, body: "gone", isHeld: undefined };
 
 /** The smallest gateway that a pool can join, with objects to serve. */
 export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
-  /** What it has under `/objects/`, by path: a status and a body. */
-  readonly objects = new Map<string, { status: number; body: string }>();
+  /** What it has under `/objects/`, by path: a status and a body. What is held is never answered. */
+  readonly objects = new Map<string, { status: number; body: string; isHeld?: true }>();
   /** The headers of every request for one of them. */
   readonly asked: IncomingHttpHeaders[] = [];
 
@@ -26,8 +27,8 @@ export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
   ): Promise<boolean> {
     if (!request.url?.startsWith("/objects/")) return Promise.resolve(false);
     this.asked.push(request.headers);
-    const { status, body } = this.objects.get(request.url) ?? { status: 404, body: "gone" };
-    response.writeHead(status).end(body);
+    const { status, body, isHeld } = this.objects.get(request.url) ?? MISSING;
+    if (!isHeld) response.writeHead(status).end(body);
     return Promise.resolve(true);
   }
 }

@@ -1,3 +1,4 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
 import { byCdp, byWire, firstPage } from "./clients.ts";
@@ -43,8 +44,6 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
     site = await new Site().start();
     rig = await Rig.start({
       env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, SVC_MAX_FAST: "2" },
-      // For a busy machine.
-      limits: { profileMs: { fetch: 60_000, load: 60_000 } },
     });
     await rig.place("writer");
     const page = firstPage(await byWire(rig, "writer"));
@@ -128,35 +127,57 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
   const cookie = { name: "n", value: "secret-value", domain: "site.test" };
   const origin = "http://site.test";
   const indexedDB = [{ name: "d", version: "one", stores: 7 }];
+  const tooLarge = "x".repeat(LIMITS.profileSaveBodyBytes);
   test.each([
-    ["no JSON", "<html>"],
-    ["no object", "[]"],
-    ["cookies that are none", JSON.stringify({ cookies: [{ name: 1 }] })],
-    ["a cookie that no browser takes", JSON.stringify({ cookies: [{ ...cookie, name: "a\nb;" }] })],
-    ["an origin that is a file", JSON.stringify({ origins: [{ origin: "file:///etc/passwd" }] })],
-    ["an origin that ends the page", JSON.stringify({ origins: [{ origin: "chrome://crash" }] })],
-    ["databases that are none", JSON.stringify({ origins: [{ origin, indexedDB }] })],
-    ["more than 2 MiB", JSON.stringify({ cookies: [], padding: "x".repeat(2 * 1024 * 1024) })],
-  ])("whose state is %s is not placed: 502 that says so", async (_what, body) => {
+    ["no JSON", "<html>", "JSON"],
+    ["no object", "[]", "object"],
+    ["cookies that are none", JSON.stringify({ cookies: [{ name: 1 }] }), "cookies.0.name"],
+    [
+      "a cookie that no browser takes",
+      JSON.stringify({ cookies: [{ ...cookie, name: "a\nb;" }] }),
+      "cookies.0.name",
+    ],
+    [
+      "an origin that is a file",
+      JSON.stringify({ origins: [{ origin: "file:///etc/passwd" }] }),
+      "origins.0.origin",
+    ],
+    [
+      "an origin that ends the page",
+      JSON.stringify({ origins: [{ origin: "chrome://crash" }] }),
+      "origins.0.origin",
+    ],
+    [
+      "databases that are none",
+      JSON.stringify({ origins: [{ origin, indexedDB }] }),
+      "origins.0.indexedDB.0.version",
+    ],
+    ["above 1 MiB", JSON.stringify({ cookies: [], padding: tooLarge }), "bytes"],
+  ])("whose state is %s costs no browser: 422 that says why", async (_what, body, why) => {
+    await rig.warm();
     const refused = await rig.put(id, stored(body));
     expect([refused.status, await refused.json()]).toEqual([
-      502,
-      { error: "The profile could not be loaded." },
+      422,
+      { code: "ProfileUnloadable", error: expect.stringContaining(why) },
     ]);
     expect(rig.stderr).not.toContain("secret-value");
   });
 
   test.each([404, 410, 500, 302])(
-    "whose state is answered with %i is not placed",
+    "whose state is answered with %i is not placed, and may be tried again",
     async (status) => {
-      expect((await rig.put(id, stored("", status))).status).toBe(502);
+      const refused = await rig.put(id, stored("", status));
+      expect([refused.status, await refused.json()]).toEqual([
+        502,
+        { code: "ProfileUnavailable", error: expect.any(String), retryable: true },
+      ]);
     },
   );
 
-  test("that could not be loaded gives its slot back, and its id can be placed again", async () => {
+  test("that was refused leaves its id to be placed again", async () => {
     const garbage = JSON.stringify({ cookies: [{ ...cookie, name: "a\nb;" }] });
     for (let tries = 0; tries < 4; tries += 1)
-      expect((await rig.put(id, stored(garbage))).status).toBe(502);
+      expect((await rig.put(id, stored(garbage))).status).toBe(422);
     const { seq } = await rig.place(id, stored(JSON.stringify(state)));
     await rig.gateway.beat(
       (beat) => beat.seq > seq && beat.kinds.fast?.busy === 1 && beat.kinds.fast.idle === 1,

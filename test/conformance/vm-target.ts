@@ -6,6 +6,7 @@ import type { HostPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { beat } from "../support/fakes/vm-heartbeat.ts";
 import { FakeVmHost, FakeVmMode } from "../support/fakes/vm-host.ts";
 import { FAKE_HOST_PLATFORM } from "../support/fakes/platform.ts";
+import { ADMIN_TOKEN, HOST_TOKEN, SIGNING_SECRET } from "../support/secrets.ts";
 import { stateFolder } from "../support/process/state-folder.ts";
 import { cleanEnv, deployedTarget, isDeployed, type Target } from "./target.ts";
 
@@ -37,12 +38,10 @@ export async function openVmTarget(): Promise<VmTarget> {
 }
 
 async function startHere(): Promise<VmTarget> {
-  const hostToken = crypto.randomUUID();
-  const adminToken = crypto.randomUUID();
   const stateDir = await mkdtemp(join(stateFolder(), "svc-conformance-"));
-  const child = startGateway(stateDir, hostToken, adminToken);
-  const gateway = { url: await readyUrl(child), hostToken };
-  const host = new FakeVmHost(hostToken);
+  const child = startGateway(stateDir);
+  const gateway = { url: await readyUrl(child), hostToken: HOST_TOKEN };
+  const host = new FakeVmHost(HOST_TOKEN);
   host.capabilities = CAPABILITIES;
   const url = await host.listen();
   let platform: HostPlatform = FAKE_HOST_PLATFORM;
@@ -69,20 +68,20 @@ async function startHere(): Promise<VmTarget> {
     await host.close();
     await rm(stateDir, { recursive: true, force: true });
   };
-  return { base: gateway.url, adminToken, faults, close };
+  return { base: gateway.url, adminToken: ADMIN_TOKEN, faults, close };
 }
 
 /** The gateway of `npm start`, in a process of its own: it ends when this one does. */
-function startGateway(stateDir: string, hostToken: string, adminToken: string): ChildProcess {
+function startGateway(stateDir: string): ChildProcess {
   return fork("scripts/gateway-main.ts", {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     env: {
       ...cleanEnv(),
       SVC_PORT: "0",
       SVC_STATE_DIR: stateDir,
-      SVC_HOST_TOKEN: hostToken,
-      SVC_ADMIN_TOKEN: adminToken,
-      SVC_SIGNING_SECRET: crypto.randomUUID(),
+      SVC_HOST_TOKEN: HOST_TOKEN,
+      SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+      SVC_SIGNING_SECRET: SIGNING_SECRET,
       SVC_PREVIEW_DOMAIN: "preview.localhost",
       SVC_ACQUIRE_TIMEOUT_MS: "30000",
       WRANGLER_LOG: "error",

@@ -1,5 +1,7 @@
 import { expect, test, vi } from "vitest";
-import { logLine, logOf } from "@svc/contract/log.ts";
+import { logLine, logOf, withoutCapabilities } from "@svc/contract/log.ts";
+import { mintObjectToken, mintSessionId } from "@svc/contract/tokens.ts";
+import { SIGNING_SECRET } from "../support/secrets.ts";
 
 test("a log line says when, how grave, who and what, and an error by its text", () => {
   const reason = new TypeError("no such table");
@@ -27,3 +29,21 @@ test("the log of a room writes one line of JSON for each event", () => {
     objects: 2,
   });
 });
+
+test("a token or a key that an error quotes does not reach the log", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const id = await mintSessionId(SIGNING_SECRET, { org: "org_1", issuedAt: 1 });
+  const claims = { act: "put", key: "k", bytes: 1, expiresAt: 1 } as const;
+  const token = await mintObjectToken(SIGNING_SECRET, claims);
+  const key = `svc_live_${"a".repeat(12)}_${"b".repeat(40)}`;
+  const reason = new TypeError(`fetch of ws://h/ws/${id}, http://h/objects/${token}?a=1 by ${key}`);
+  logOf("src").error("bug", { reason });
+  const [text] = written.mock.calls.map(([line]) => String(line));
+  written.mockRestore();
+  expect(text).toContain("fetch of ws://h/ws/***, http://h/objects/***?a=1 by svc_live_***");
+});
+
+test.each(["a.ts", `${"f".repeat(64)}.json`, "2026-11-29T01:10:34.900Z", `x.${"a".repeat(64)}`])(
+  "what is no token stays: %s",
+  (text) => expect(withoutCapabilities(text)).toBe(text),
+);

@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
-import type { Operation } from "@svc/contract/operations/operation.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { testGateway } from "../support/process/gateway.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 /** What the gateway has logged. */
 const lines: string[] = [];
@@ -13,7 +14,11 @@ const key = await gateway.newKey();
 afterAll(() => gateway.close());
 beforeEach(() => void lines.splice(0));
 
-const BEARERS = { key, operator: "admin", host: gateway.hostToken, none: "none" };
+const BEARERS: Partial<Record<Auth, string>> = {
+  key,
+  operator: ADMIN_TOKEN,
+  host: gateway.hostToken,
+};
 
 /** The event, and the status of a request, of each line so far. */
 const said = () =>
@@ -41,26 +46,26 @@ const READING = Object.entries<Operation>(OPERATIONS).filter(
     method === "POST" && request && !isRaw && !/:(id|token|hostId)/.test(path),
 );
 
-/** The path by which an object may be stored. */
-async function uploadPath(sizeBytes: number): Promise<string> {
+/** Asks as a host where an object lies, or shall lie when its size is told. */
+function askObject(file: string, sizeBytes?: number): Promise<Response> {
   const volume = `vol_${"0123456789abcdef".repeat(2)}`;
-  const wish = { object: { purpose: "volume", volume, file: "chunk-1" }, sizeBytes };
+  const wish = { object: { purpose: "volume", volume, file }, sizeBytes };
   const headers = { authorization: `Bearer ${gateway.hostToken}` };
   const init = { method: "POST", headers, body: JSON.stringify(wish) };
-  const asked = await fetch(new URL("/internal/objects", gateway.url), init);
-  const { put = "" } = ObjectUrls.parse(await asked.json());
-  return new URL(put).pathname;
+  return fetch(new URL("/internal/objects", gateway.url), init);
 }
 
 describe.each(["destroy", "end"] as const)("a client that cuts its body by %s", (how) => {
   test("is gone, too, when it stores an object, and nothing is stored", async () => {
-    const path = await uploadPath(300_000);
+    const { put = "" } = ObjectUrls.parse(await (await askObject(`cut-${how}`, 300_000)).json());
+    const path = new URL(put).pathname;
     lines.splice(0);
     await cut([`PUT ${path} HTTP/1.1`, "Content-Length: 300000"], "x".repeat(100_000), how);
     await expect.poll(said).toEqual([
       ["client_gone", undefined],
       ["request", 400],
     ]);
+    expect((await askObject(`cut-${how}`)).status).toBe(404);
     const whole = { method: "PUT", body: "y".repeat(300_000) };
     expect((await fetch(new URL(path, gateway.url), whole)).status).toBe(200);
   });

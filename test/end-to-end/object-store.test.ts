@@ -10,6 +10,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { ObjectStore, ObjectStoreError } from "@svc/host-kit/object-store.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestGateway, testGateway } from "../support/process/gateway.ts";
+import { HOST_TOKEN } from "../support/secrets.ts";
 
 const PART = LIMITS.objectPartBytes;
 const folder = mkdtempSync(join(tmpdir(), "svc-objects-"));
@@ -26,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const storeAt = (gatewayUrl: string, hostToken = "host", signal?: AbortSignal) =>
+const storeAt = (gatewayUrl: string, hostToken = HOST_TOKEN, signal?: AbortSignal) =>
   new ObjectStore({ gatewayUrl, hostToken, ...(signal && { signal }) });
 
 const named = (file: string) =>
@@ -118,7 +119,7 @@ test("a download that breaks off half way leaves the file as it was, and no draf
 test("an upload that is aborted leaves nothing to be read", async () => {
   const stop = new AbortController();
   const path = fileOf("large", 3 * PART);
-  const uploading = storeAt(gateway.url.href, "host", stop.signal).upload(named("large"), path);
+  const uploading = storeAt(gateway.url.href, HOST_TOKEN, stop.signal).upload(named("large"), path);
   stop.abort();
   await expect(uploading).rejects.toThrow(ObjectStoreError);
   expect(await store.download(named("large"), join(folder, "large.back"))).toBe(false);

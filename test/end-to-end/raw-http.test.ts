@@ -2,22 +2,28 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
-import type { Operation } from "@svc/contract/operations/operation.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { afterAll, describe, expect, test } from "vitest";
+import { calledPath } from "../support/called-path.ts";
 import { testGateway } from "../support/process/gateway.ts";
 import { firstResponse, parseRaw, sendRaw } from "../support/process/raw-http.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 const gateway = await testGateway({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
 const key = await gateway.newKey();
 afterAll(() => gateway.close());
 
-const BEARERS = { key, operator: "admin", host: gateway.hostToken, none: "none" };
+const BEARERS: Partial<Record<Auth, string>> = {
+  key,
+  operator: ADMIN_TOKEN,
+  host: gateway.hostToken,
+};
 
-describe.each(Object.entries<Operation>(OPERATIONS))("%s", (_name, op) => {
-  const path = op.path.replace(/:\w+/g, "x");
+describe.each(Object.entries<Operation>(OPERATIONS))("%s", async (_name, op) => {
+  const path = await calledPath(op);
   const lines = (length: string) => [
     `${op.method} ${path} HTTP/1.1`,
-    `Authorization: Bearer ${BEARERS[op.auth]}`,
+    `Authorization: Bearer ${BEARERS[op.auth] ?? "none"}`,
     "Content-Type: application/json",
     `Content-Length: ${length}`,
   ];

@@ -8,6 +8,7 @@ import { RealMachines } from "../support/process/real-machines.ts";
 import { otherCache } from "../support/process/vm-cache.ts";
 import { VmHostProcess } from "../support/process/vm-host.ts";
 import { missingMachine } from "../vm-host/rig/needs.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
 const PATIENCE = { timeout: 240_000, interval: 500 };
@@ -126,7 +127,7 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
     await first.restart();
     await vi.waitFor(async () => {
       const hosts = await fetch(new URL("/admin/hosts", machines.gateway.url), {
-        headers: { authorization: "Bearer admin" },
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
       });
       expect(await hosts.text()).toContain("vm-first");
     }, PATIENCE);

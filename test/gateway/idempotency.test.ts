@@ -3,6 +3,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { SessionCreated } from "@svc/contract/browser/session.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { call, newOrg, newPool } from "../support/worker/gateway.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 describe("Idempotency-Key on POST /sessions", async () => {
   const pool = await newPool();
@@ -94,7 +95,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
       create("e", "{}", capped.key),
     ]);
     expect(refused.map(({ status }) => status)).toEqual([429, 429]);
-    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: "admin" };
+    const patch = { method: "PATCH", body: '{"overrides":{"browsers":1}}', bearer: ADMIN_TOKEN };
     await call(`/admin/orgs/${capped.orgId}`, patch);
     expect((await create("e", "{}", capped.key)).status).toBe(201);
   });
@@ -122,7 +123,7 @@ describe("Idempotency-Key on POST /sessions", async () => {
     const first = await create("j", '{"stealth":true}', org.key);
     expect(first.status).toBe(201);
     const body = '{"overrides":{"features":{"stealth":false}}}';
-    await call(`/admin/orgs/${org.orgId}`, { method: "PATCH", body, bearer: "admin" });
+    await call(`/admin/orgs/${org.orgId}`, { method: "PATCH", body, bearer: ADMIN_TOKEN });
     expect((await create("l", '{"stealth":true}', org.key)).status).toBe(402);
     const again = await create("j", '{"stealth":true}', org.key);
     expect([again.status, await again.text()]).toEqual([201, await first.text()]);

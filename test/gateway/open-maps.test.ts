@@ -4,6 +4,7 @@ import { call, json, newOrg } from "../support/worker/gateway.ts";
 import { snapshotting } from "../support/worker/snapshots.ts";
 import { newBuildHost, post as build, until } from "../support/worker/templates.ts";
 import { newSandbox, newVmHost, type VmHost } from "../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 
 /** Names that objects of JavaScript have by themselves: to a client they are keys like any other. */
 const NAMES = ["__proto__", "constructor", "prototype", "toString", "hasOwnProperty"];
@@ -137,6 +138,6 @@ test.each(NAMES)("an object whose keys are known takes none called %s", async (n
   });
   expect([sent.status, await sent.json()]).toMatchObject([400, { field: "lifecycle" }]);
   const body = `{"name":"a","plan":"free","overrides":{"features":{"${name}":true}}}`;
-  const org = await call("/admin/orgs", { method: "POST", body, bearer: "admin" });
+  const org = await call("/admin/orgs", { method: "POST", body, bearer: ADMIN_TOKEN });
   expect([org.status, await org.json()]).toMatchObject([400, { field: "overrides.features" }]);
 });

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { awaitGateway } from "@svc/host-kit/await-gateway.ts";
+import { START_TIMES } from "@svc/host-kit/start-times.ts";
 import { chosenPort } from "../../scripts/start/port.ts";
 
 async function freePort(): Promise<number> {
@@ -13,6 +14,21 @@ test("a host that is started first waits until its gateway listens", async () =>
   const port = await freePort();
   let isThere = false;
   const waited = awaitGateway(`http://127.0.0.1:${port}`).then(() => isThere);
+  const gateway = createServer().listen(port, "127.0.0.1");
+  gateway.once("listening", () => (isThere = true));
+  expect(await waited).toBe(true);
+  gateway.close();
+});
+
+test("a host waits for its gateway as long as its supervisor does", async () => {
+  const port = await freePort();
+  let now = 0;
+  using looks = vi.spyOn(performance, "now").mockImplementation(() => now);
+  let isThere = false;
+  const waited = awaitGateway(`http://127.0.0.1:${port}`).then(() => isThere);
+  now = START_TIMES.gatewayMs - 1;
+  const before = looks.mock.calls.length;
+  await expect.poll(() => looks.mock.calls.length).toBeGreaterThan(before + 1);
   const gateway = createServer().listen(port, "127.0.0.1");
   gateway.once("listening", () => (isThere = true));
   expect(await waited).toBe(true);

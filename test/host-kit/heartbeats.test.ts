@@ -3,7 +3,7 @@ import { Heartbeats, retryMs } from "@svc/host-kit/heartbeats.ts";
 import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Gateway } from "../browser-pool/gateway.ts";
-import { HOST_TOKEN } from "../support/fakes/heartbeat-gateway.ts";
+import { HOST_TOKEN } from "../support/secrets.ts";
 
 let gateway: Gateway;
 let heartbeats: Heartbeats<PoolHeartbeat>;

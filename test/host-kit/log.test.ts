@@ -5,7 +5,7 @@ import { readable } from "@svc/host-kit/log-line.ts";
 import { lineOf } from "../../scripts/gateway-log.ts";
 
 const time = new Date(2026, 10, 28, 21, 18, 3).toISOString();
-const line = { time, level: "info", room: "vm-host", event: "machine_resumed" };
+const line = { time, level: "info", room: "vm-host", event: "machine_resumed" } as const;
 const KEY = `svc_live_${"a".repeat(12)}_${"b".repeat(40)}`;
 
 test.each([
@@ -50,12 +50,12 @@ test.each([
   ["error", "ERROR "],
   ["info", ""],
   ["debug", ""],
-])("at a terminal the level %s is seen", (level, shown) => {
+] as const)("at a terminal the level %s is seen", (level, shown) => {
   expect(readable({ ...line, level }, false)).toBe(`21:18:03 vm-host      ${shown}machine resumed`);
 });
 
 test("a fault keeps its request id and more of its reason", () => {
-  const fault = { ...line, level: "error", requestId: "r-1", reason: "y".repeat(900) };
+  const fault = { ...line, level: "error", requestId: "r-1", reason: "y".repeat(900) } as const;
   expect(readable(fault, false)).toContain(` requestId=r-1 reason=${"y".repeat(900)}`);
 });
 
@@ -85,6 +85,15 @@ test("what is no terminal gets JSON: time, level as a word, room, event, fields"
     reason: "no room",
   });
   expect(new Date(at).toISOString()).toBe(at);
+});
+
+test("a host's line has no token and no key, whoever quotes them", () => {
+  const program = `import { createLog } from "@svc/host-kit/log.ts";
+    const token = "${"p".repeat(40)}.${"m".repeat(43)}";
+    createLog("vm-host").warn({ reason: "no /objects/" + token, key: "${KEY}" }, "not_stored");`;
+  const args = ["--input-type=module", "-e", program];
+  const { stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  expect(JSON.parse(stderr)).toMatchObject({ reason: "no /objects/***", key: "svc_live_***" });
 });
 
 test("a line of the Worker's log is passed on to the byte", () => {

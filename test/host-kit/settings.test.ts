@@ -11,6 +11,7 @@ import {
 } from "../../host-kit/settings.ts";
 import { START_SETTINGS } from "../../scripts/start/settings.ts";
 import { WORKER_SETTINGS } from "../../src/settings.ts";
+import { HOST_TOKEN } from "../support/secrets.ts";
 import { VM_HOST_SETTINGS, readConfig as readVmConfig } from "../../vm-host/config.ts";
 
 const SETTINGS = {
@@ -23,7 +24,7 @@ const SETTINGS = {
   }),
   key: requiredSetting({ name: "KEY", meaning: "A key.", schema: z.string().min(3) }),
 };
-const REQUIRED = { SVC_GATEWAY_URL: "http://127.0.0.1:1", SVC_HOST_TOKEN: "secret" };
+const REQUIRED = { SVC_GATEWAY_URL: "http://127.0.0.1:1", SVC_HOST_TOKEN: HOST_TOKEN };
 
 test("variables become values, defaults and null", () => {
   expect(readSettings(SETTINGS, { KEY: "abc" })).toEqual({ size: 3, path: null, key: "abc" });
@@ -58,7 +59,7 @@ test("both hosts read the same variables in the same way", () => {
   };
   const expected = {
     gatewayUrl: "http://127.0.0.1:1",
-    hostToken: "secret",
+    hostToken: HOST_TOKEN,
     stateDir: "/s",
     egressAllow: [{ host: "::1", port: 80 }],
     stopMs: 8_000,
@@ -82,4 +83,13 @@ test("every variable has a name, a meaning and a sentence of it", () => {
     expect(name).toMatch(/^SVC_[A-Z_]+$/);
     expect(meaning).toMatch(/^[A-Z`].*[.`]$/);
   }
+});
+
+test.each([
+  ["a browser pool", readPoolConfig],
+  ["a VM host", readVmConfig],
+])("%s does not start with a short SVC_HOST_TOKEN, and says how to make a long one", (_, read) => {
+  const short = { ...REQUIRED, SVC_HOST_TOKEN: "a".repeat(42) };
+  expect(() => read(short)).toThrow(/SVC_HOST_TOKEN: must have at least 43 characters.*node -p "/);
+  expect(read({ ...short, SVC_HOST_TOKEN: "a".repeat(43) }).hostToken).toHaveLength(43);
 });

@@ -4,12 +4,12 @@ import { logOf } from "@svc/contract/log.ts";
 import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
-import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
+import { type FileAtHost, fileAtHost, hostRefusal, unreachable } from "./machine.ts";
 
 const log = logOf("src");
 
 export const downloadFile: Handler = async (c) => {
-  const claims = await fileClaims(c, "download");
+  const claims = c.get("fileUrl");
   const path = claims.path ?? "";
   const answer = await ask(await fileAtHost(c, claims, path));
   if (answer.status !== 200) throw await hostRefusal(answer, noFile);

@@ -1,19 +1,11 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { FileRefused } from "@svc/contract/host-protocol/files.ts";
-import { type FileClaims, readFileToken, readVmId } from "@svc/contract/tokens.ts";
+import { type FileClaims, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import { accepted } from "../../accepted.ts";
 import type { AppContext } from "../../context.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
 import { askAwake } from "../sandboxes/wake.ts";
-
-/** What the token of a file request lets it do; 403 when it does not let it do this. */
-export async function fileClaims(c: AppContext, mode: FileClaims["mode"]): Promise<FileClaims> {
-  const token = c.req.query("token") ?? "";
-  const claims = await readFileToken(c.env.SVC_SIGNING_SECRET, token, Date.now());
-  if (claims?.mode === mode) return claims;
-  throw new ApiError("InvalidFileToken", `This URL does not allow the ${mode}, or not any more.`);
-}
 
 /** A file at the host of its machine: where bytes come from or go to. */
 export interface FileAtHost {

@@ -6,13 +6,13 @@ import { clientGone } from "../../client-gone.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { tooLarge } from "../../middleware/body-cap.ts";
 import { passOn } from "../../pass-on.ts";
-import { type FileAtHost, fileAtHost, fileClaims, hostRefusal, unreachable } from "./machine.ts";
+import { type FileAtHost, fileAtHost, hostRefusal, unreachable } from "./machine.ts";
 import { checkPath } from "./path.ts";
 
 const log = logOf("src");
 
 export const uploadFile: Handler = async (c) => {
-  const claims = await fileClaims(c, "upload");
+  const claims = c.get("fileUrl");
   const path = claims.path ?? checkPath(c.req.query("path"));
   const answer = await send(c, await fileAtHost(c, claims, path));
   if (answer.status !== 200) throw await hostRefusal(answer, refused);

@@ -1,5 +1,4 @@
 import { ApiError } from "@svc/contract/errors.ts";
-import { readObjectToken } from "@svc/contract/tokens.ts";
 import { ask } from "../../../control-plane/database.ts";
 import type { Handler } from "../../context.ts";
 import { invalidUrl } from "./invalid-url.ts";
@@ -9,10 +8,9 @@ import { invalidUrl } from "./invalid-url.ts";
  * Content-Encoding, so that no hop on the way unpacks or packs it again. One range of it where asked.
  */
 export const getObject: Handler = async (c) => {
-  const { OBJECTS, SVC_SIGNING_SECRET } = c.env;
-  const token = c.req.param("token") ?? "";
-  const claims = await readObjectToken(SVC_SIGNING_SECRET, token, ["get"], Date.now());
-  if (!claims) throw invalidUrl();
+  const { OBJECTS } = c.env;
+  const claims = c.get("objectUrl");
+  if (claims.act !== "get") throw invalidUrl();
   const wanted = claims.unpack ? null : rangeOf(c.req.header("range"));
   const object = await ask(OBJECTS, () =>
     OBJECTS.get(claims.key, { ...(wanted && { range: wanted }) }).catch(nothingInRange),

@@ -1,18 +1,16 @@
 import { ApiError } from "@svc/contract/errors.ts";
-import { readObjectToken } from "@svc/contract/tokens.ts";
 import { storePart, storeWhole } from "../../../control-plane/objects.ts";
 import { whileSending } from "../../client-gone.ts";
 import type { Handler } from "../../context.ts";
-import { passOn } from "../../pass-on.ts";
+import { isLengthTold, passOn } from "../../pass-on.ts";
 import { invalidUrl } from "./invalid-url.ts";
 
 export const putObject: Handler = async (c) => {
-  const { OBJECTS, SVC_SIGNING_SECRET } = c.env;
-  const token = c.req.param("token") ?? "";
-  const claims = await readObjectToken(SVC_SIGNING_SECRET, token, ["put", "part"], Date.now());
-  if (!claims) throw invalidUrl();
+  const { OBJECTS } = c.env;
+  const claims = c.get("objectUrl");
+  if (claims.act !== "put" && claims.act !== "part") throw invalidUrl();
   // A stream goes to the store only with a length known before, and a part must be full.
-  if (c.req.header("content-length") !== String(claims.bytes)) {
+  if (!isLengthTold(c.req.raw) || c.req.header("content-length") !== String(claims.bytes)) {
     const text = `content-length: must be ${claims.bytes}`;
     throw new ApiError("ValidationError", text, { field: "content-length" });
   }

@@ -169,6 +169,14 @@ function save(service: Service): void {
   });
 }
 
+const ENDPOINTS: [
+  path: string,
+  connect: (endpoints: { wsEndpoint: string; cdpEndpoint: string }) => Promise<Browser>,
+][] = [
+  ["/ws", ({ wsEndpoint }) => chromium.connect(wsEndpoint)],
+  ["/cdp", ({ cdpEndpoint }) => chromium.connectOverCDP(cdpEndpoint)],
+];
+
 async function readIn(browser: Browser): Promise<unknown> {
   const context = browser.contexts()[0];
   const page = context?.pages()[0];
@@ -198,23 +206,42 @@ function start(service: Service): void {
       expect(broken.status).toBe(404);
     });
 
-    test.each([
-      ["/ws", (endpoints: { wsEndpoint: string }) => chromium.connect(endpoints.wsEndpoint)],
-      [
-        "/cdp",
-        (endpoints: { cdpEndpoint: string }) => chromium.connectOverCDP(endpoints.cdpEndpoint),
-      ],
-    ])("has its cookies and localStorage at the first navigation on %s", async (_path, connect) => {
+    test.each(ENDPOINTS)(
+      "has its cookies and localStorage at the first navigation on %s",
+      async (_path, connect) => {
+        const org = await service.newOrg();
+        const { id } = await org.newProfile();
+        await saved(org, id);
+        await using session = await org.open({ profileId: id });
+        const browser = await connect(session.created);
+        expect(await readIn(browser)).toEqual({
+          cookies: [["c", "cookie"]],
+          seen: ["c=cookie", "local"],
+        });
+        await browser.close();
+      },
+    );
+
+    test("of 60 origins is created, and both endpoints see the storage of each", async () => {
       const org = await service.newOrg();
       const { id } = await org.newProfile();
-      await saved(org, id);
+      const names = Array.from({ length: 60 }, (_, at) => `https://www.site-${at}.example`);
+      const localStorage = (origin: string) => [{ name: "l", value: origin }];
+      const origins = names.map((origin) => ({ origin, localStorage: localStorage(origin) }));
+      await saved(org, id, { cookies: [], origins });
       await using session = await org.open({ profileId: id });
-      const browser = await connect(session.created);
-      expect(await readIn(browser)).toEqual({
-        cookies: [["c", "cookie"]],
-        seen: ["c=cookie", "local"],
-      });
-      await browser.close();
+      const wire = await chromium.connect(session.created.wsEndpoint);
+      const state = await wire.contexts()[0]?.storageState();
+      expect(new Set(state?.origins)).toEqual(new Set(origins));
+      await wire.close();
+      const cdp = await chromium.connectOverCDP(session.created.cdpEndpoint);
+      const page = cdp.contexts()[0]?.pages()[0];
+      await page?.route("**", (route) => route.fulfill({ contentType: "text/html", body: "<p>" }));
+      for (const origin of [names[0] ?? "", names[59] ?? ""]) {
+        await page?.goto(origin);
+        expect(await page?.evaluate("localStorage.getItem('l')")).toBe(origin);
+      }
+      await cdp.close();
     });
   });
 }

@@ -7,6 +7,7 @@ import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
 import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost, vmOf } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 async function placed() {
   const host = await newVmHost();
@@ -125,7 +126,7 @@ test("the fleet knows a VM host, and GET /health counts browsers only", async ()
   const health = await (await call("/health")).json();
   expect(health).toMatchObject({ pools: 0, idle: 0, saturated: true });
   await newPool();
-  const hosts = await call("/admin/hosts", { bearer: "admin" });
+  const hosts = await call("/admin/hosts", { bearer: ADMIN_TOKEN });
   const { hosts: listed } = await hosts.json<{ hosts: { type: string }[] }>();
   expect(listed.map(({ type }) => type)).toEqual(["vm", "pool"]);
 });
@@ -133,7 +134,7 @@ test("the fleet knows a VM host, and GET /health counts browsers only", async ()
 test("a VM host drains: it is asked to, and once it says so no create goes there", async () => {
   const { host, key } = await placed();
   const path = `/admin/hosts/${host.hostId}/drain`;
-  expect((await call(path, { method: "POST", bearer: "admin" })).status).toBe(202);
+  expect((await call(path, { method: "POST", bearer: ADMIN_TOKEN })).status).toBe(202);
   await host.beat({ draining: true });
   const other = await newOrg();
   const response = await call("/sandboxes", { method: "POST", bearer: other.key });

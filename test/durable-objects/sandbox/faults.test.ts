@@ -7,6 +7,7 @@ import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { app } from "../../../src/app.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 /** A binding whose objects all fail, whatever they are asked. */
 const broken = {
@@ -100,7 +101,7 @@ describe("a part of the gateway that fails:", () => {
     const { key, orgId } = await newOrg("professional");
     expect((await ask({ DB }, key, "/sandboxes", json({}))).status).toBe(201);
     const patch = json({ creditCents: 100 }, "PATCH");
-    await call(`/admin/orgs/${orgId}`, { ...patch, bearer: "admin" });
+    await call(`/admin/orgs/${orgId}`, { ...patch, bearer: ADMIN_TOKEN });
     const response = await ask({ DB }, key, "/sandboxes", json({}));
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ code: "AdmissionUnavailable", retryable: true });

@@ -5,6 +5,7 @@ import { app } from "../../../src/app.ts";
 import { D1_DOWN } from "../../support/worker/faults.ts";
 import { json } from "../../support/worker/gateway.ts";
 import { admin } from "../../support/worker/operator.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 test("orgs are listed as they were made", async () => {
   const made: Org[] = [];
@@ -19,7 +20,7 @@ test("orgs are listed as they were made", async () => {
 });
 
 test("the operator's own calls are 502 and retryable while D1 is down", async () => {
-  const headers = { authorization: "Bearer admin" };
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
   const response = await app.request("/admin/orgs", { headers }, { ...env, DB: D1_DOWN });
   expect(response.status).toBe(502);
   expect(await response.json()).toMatchObject({

@@ -4,6 +4,7 @@ import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test, vi } from "vitest";
 import { call, clearFleet, json, newOrg } from "../../support/worker/gateway.ts";
 import { newVmHost } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN, HOST_TOKEN } from "../../support/secrets.ts";
 
 const ABLE = { capabilities: ["desktop", "recording"] };
 const HOUR = 3_600_000;
@@ -179,7 +180,7 @@ describe("record: true", () => {
     const object = { purpose: "recording", org: placed?.org, sandbox };
     const asked = await call("/internal/objects", {
       ...json({ object, sizeBytes: 5 }),
-      bearer: "host",
+      bearer: HOST_TOKEN,
     });
     const { put } = await asked.json<{ put: string }>();
     expect((await call(put, { method: "PUT", body: "video" })).status).toBe(200);
@@ -223,7 +224,7 @@ describe("a create that is refused:", () => {
   test("an org without credit", async () => {
     await newVmHost(ABLE);
     const { key, orgId } = await newOrg("starter");
-    const none = { ...json({ creditCents: 0 }, "PATCH"), bearer: "admin" };
+    const none = { ...json({ creditCents: 0 }, "PATCH"), bearer: ADMIN_TOKEN };
     await call(`/admin/orgs/${orgId}`, none);
     const response = await post(key);
     expect(response.status).toBe(402);

@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { NO_DESKTOP, runningDesktop } from "../../support/worker/desktops.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 import { expiryOf, newSandbox, newVmHost, rewind } from "../../support/worker/vm-host.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 test("a desktop's record is its status, and reading it is use of the desktop", async () => {
   const { id, orgId, read } = await runningDesktop();
@@ -22,7 +23,7 @@ test("a desktop that is gone has no deadline, also when nothing is known of it a
   await call(path, { method: "DELETE", bearer: key });
   const gone = { status: "gone", expiresAt: null, orgId };
   expect(await read()).toEqual({ ...gone, sessionId: id });
-  const forgotten = await mintVmId("signing", { org: orgId, issuedAt: 5 });
+  const forgotten = await mintVmId(SIGNING_SECRET, { org: orgId, issuedAt: 5 });
   const response = await call(`/desktops/${forgotten}`, { bearer: key });
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual({ ...gone, sessionId: forgotten });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { refusalOf, runningDesktop } from "../../support/worker/desktops.ts";
 import { call, json } from "../../support/worker/gateway.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 test.each([
   ["foreign", 409, "SnapshotNotRestorable", false],
@@ -19,7 +20,7 @@ test.each([
 );
 
 const patch = (orgId: string, body: object) =>
-  call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: "admin" });
+  call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: ADMIN_TOKEN });
 
 test.each([
   ["without credit", { creditCents: 0 }, 402, "InsufficientCredit"],

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { get, stored, textOf, volume } from "../../support/worker/objects.ts";
 import { call } from "../../support/worker/gateway.ts";
 import { app } from "../../../src/app.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const TEXT = { act: "get", key: "a", contentType: "text/plain" } as const;
 
@@ -46,7 +47,7 @@ test("a range beyond the end of an object is 416", async () => {
 const expiresAt = Date.now() + 60_000;
 const at = { key: "a", bytes: 1, expiresAt };
 const read = { act: "get", key: "a", contentType: "text/plain", expiresAt } as const;
-const tokenOf = (claims: ObjectClaims) => mintObjectToken("signing", claims);
+const tokenOf = (claims: ObjectClaims) => mintObjectToken(SIGNING_SECRET, claims);
 
 test.each<["GET" | "PUT" | "POST", ObjectClaims]>([
   ["PUT", read],
@@ -68,7 +69,7 @@ test.each<["GET" | "PUT" | "POST", ObjectClaims]>([
 
 test("a stored object that cannot be read is 502 and retryable, by its signed URL", async () => {
   const claims = { ...TEXT, expiresAt: Date.now() + 60_000 };
-  const token = await mintObjectToken("signing", claims);
+  const token = await mintObjectToken(SIGNING_SECRET, claims);
   const OBJECTS = { get: () => Promise.reject(new Error("R2 is down")) };
   const response = await app.request(`/objects/${token}`, {}, { ...env, OBJECTS });
   expect(response.status).toBe(502);
@@ -78,7 +79,7 @@ test("a stored object that cannot be read is 502 and retryable, by its signed UR
 test("a signed URL of an object ends with its time, and is of no use for another object", async () => {
   const claims = { ...TEXT, expiresAt: Date.now() - 1 };
   await env.OBJECTS.put("a", "text");
-  const expired = await mintObjectToken("signing", claims);
+  const expired = await mintObjectToken(SIGNING_SECRET, claims);
   const foreign = await mintObjectToken("other", { ...claims, expiresAt: Date.now() + 60_000 });
   for (const token of [expired, foreign])
     expect((await call(`/objects/${token}`)).status).toBe(404);

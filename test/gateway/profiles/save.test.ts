@@ -41,6 +41,34 @@ test.each([
   expect(response.status).toBe(400);
 });
 
+test.each([
+  ["storageState.cookies", { cookies: {} }],
+  ["storageState.cookies.0.sameSite", { cookies: [{ ...STATE.cookies[0], sameSite: "lax" }] }],
+  ["storageState.origins.1.origin", { origins: [{ origin: "https://a.test" }, { origin: "a" }] }],
+])(
+  "a save of a state that no browser can load is 400 with the field %s, and the stored one stays",
+  async (field, storageState) => {
+    const { key } = await newOrg();
+    const { id } = await newProfile(key);
+    await saveProfile(key, id);
+    const before = await statesOf(id);
+    const response = await saveProfile(key, id, { storageState });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ code: "ValidationError", field });
+    expect(await statesOf(id)).toEqual(before);
+  },
+);
+
+test("a save of a state that is below 1 MB as it comes and above it as it is stored is 413", async () => {
+  const { key } = await newOrg();
+  const { id } = await newProfile(key);
+  const body = `{"storageState":{"x":[${Array.from({ length: 100_000 }, () => "1e20").join()}]}}`;
+  const response = await call(`/profiles/${id}/save`, { method: "POST", body, bearer: key });
+  expect(response.status).toBe(413);
+  expect(await response.json()).toMatchObject({ limit: 1_048_576 });
+  expect(await statesOf(id)).toEqual([]);
+});
+
 test("a save of a state above 1 MB is 413 with the limit and leaves the stored one untouched", async () => {
   const { key } = await newOrg();
   const { id } = await newProfile(key);

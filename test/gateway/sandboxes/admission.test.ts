@@ -4,6 +4,7 @@ import { app } from "../../../src/app.ts";
 import { call, json } from "../../support/worker/gateway.ts";
 import { snapshotting } from "../../support/worker/snapshots.ts";
 import { newVolume } from "../../support/worker/volumes.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 /** What a create asks the database about: by a text of each statement. */
 const CREDIT = "credit_cents -";
@@ -39,7 +40,7 @@ async function prepaid(cents: number) {
   const { key, orgId, taken } = await snapshotting();
   const { snapshotId } = await taken();
   const { volumeId } = await newVolume(key);
-  const patch = { ...json({ creditCents: cents }, "PATCH"), bearer: "admin" };
+  const patch = { ...json({ creditCents: cents }, "PATCH"), bearer: ADMIN_TOKEN };
   await call(`/admin/orgs/${orgId}`, patch);
   const create = (DB: D1Database, fromSnapshot: string, volume: string) =>
     app.request(

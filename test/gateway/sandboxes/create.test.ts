@@ -13,6 +13,7 @@ import {
   unhurried,
 } from "../../support/worker/gateway.ts";
 import { anotherVmHost, newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN, SIGNING_SECRET } from "../../support/secrets.ts";
 
 const create = (key: string, body: object = {}) =>
   call("/sandboxes", { ...json(body), bearer: key });
@@ -39,7 +40,7 @@ describe("POST /sandboxes", () => {
     const idleMs = Date.parse(made.expiresAt) - before;
     expect(idleMs).toBeGreaterThanOrEqual(7_200_000);
     expect(idleMs).toBeLessThan(7_230_000);
-    expect(await readVmId("signing", made.sandboxId)).toMatchObject({ org: orgId });
+    expect(await readVmId(SIGNING_SECRET, made.sandboxId)).toMatchObject({ org: orgId });
     const [placed] = await host.calls("PUT");
     expect(placed?.org).toBe(orgId);
     expect(PlaceVm.parse(placed?.body)).toEqual({
@@ -180,7 +181,7 @@ test("a prepaid org without credit is 402, one with some is served", async () =>
   await newVmHost();
   const { key, orgId } = await newOrg("professional");
   const patch = (creditCents: number) =>
-    call(`/admin/orgs/${orgId}`, { ...json({ creditCents }, "PATCH"), bearer: "admin" });
+    call(`/admin/orgs/${orgId}`, { ...json({ creditCents }, "PATCH"), bearer: ADMIN_TOKEN });
   await patch(0);
   const response = await create(key);
   expect(response.status).toBe(402);

@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { running, segments } from "../../support/worker/asleep.ts";
 import { call, json } from "../../support/worker/gateway.ts";
 import { newSandbox, sandboxView } from "../../support/worker/vm-host.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const NO_SANDBOX = '{"error":"There is no such sandbox.","code":"NotFound"}';
 
@@ -29,7 +30,7 @@ test("a DELETE ends the machine, frees the place, closes the bill; the record st
 
 test("a DELETE again, and of a sandbox that is long forgotten, is 200", async () => {
   const { key, orgId, path } = await running({}, 9);
-  const forgotten = await mintVmId("signing", { org: orgId, issuedAt: 5 });
+  const forgotten = await mintVmId(SIGNING_SECRET, { org: orgId, issuedAt: 5 });
   for (const one of [path, path, `/sandboxes/${forgotten}`]) {
     const response = await call(one, { method: "DELETE", bearer: key });
     expect(response.status).toBe(200);
@@ -43,7 +44,7 @@ test("a DELETE again, and of a sandbox that is long forgotten, is 200", async ()
 test("a DELETE frees a reservation that dangles though nothing else is known of the sandbox", async () => {
   const { orgId } = await running({}, 9);
   const org = env.ORGS.getByName(orgId);
-  const id = await mintVmId("signing", { org: orgId, issuedAt: Date.now() });
+  const id = await mintVmId(SIGNING_SECRET, { org: orgId, issuedAt: Date.now() });
   await org.reserveSandbox({ view: sandboxView(id), cap: 10, lapsesAt: Date.now() + 60_000 });
   await env.SANDBOXES.getByName(id).delete({ org: orgId, id });
   const query = { limit: 9, cursor: null, state: "starting", kind: null, metadata: [] } as const;

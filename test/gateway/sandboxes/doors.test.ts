@@ -7,6 +7,7 @@ import { app } from "../../../src/app.ts";
 import { servePreview } from "../../../src/previews/serve.ts";
 import { BASE, call, json, newOrg } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 
@@ -76,7 +77,7 @@ test("a preview that lets nobody in wakes nothing", async () => {
 test("an org whose credit is used up is 402, and one that is gone from the plan 403", async () => {
   const { doors, orgId } = await paused({ autoResume: true });
   const patch = (body: object) =>
-    call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: "admin" });
+    call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: ADMIN_TOKEN });
   await patch({ creditCents: 0 });
   expect((await doors["download"]?.())?.status).toBe(402);
   await patch({ creditCents: null, overrides: { features: { sandboxes: false } } });

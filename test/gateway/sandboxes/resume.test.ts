@@ -4,6 +4,7 @@ import { app } from "../../../src/app.ts";
 import { ends, paused, running } from "../../support/worker/asleep.ts";
 import { call, json } from "../../support/worker/gateway.ts";
 import { newSandbox } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 test("a resume lets the sandbox run on, with a new span of its bill", async () => {
   const { host, orgId, id, post, state } = await paused();
@@ -81,7 +82,7 @@ test("a resume whose answer is lost is 503; the machine that runs is not ended b
 test("a resume is refused without entitlement or credit, but not because the control plane fails", async () => {
   const { key, orgId, id, post, state } = await paused();
   const patch = (body: object) =>
-    call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: "admin" });
+    call(`/admin/orgs/${orgId}`, { ...json(body, "PATCH"), bearer: ADMIN_TOKEN });
   await patch({ overrides: { features: { sandboxes: false } } });
   const response = await post("resume");
   expect([response.status, await response.json()]).toMatchObject([403, { code: "NotEntitled" }]);

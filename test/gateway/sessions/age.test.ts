@@ -3,6 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const DAY_MS = 86_400_000;
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
@@ -14,7 +15,7 @@ async function aged(ageMs: number) {
   await newPool();
   const { key, orgId: org } = await newOrg("professional");
   const createdAt = Date.now() - ageMs;
-  const id = await mintSessionId("signing", { org, issuedAt: createdAt });
+  const id = await mintSessionId(SIGNING_SECRET, { org, issuedAt: createdAt });
   const answer = await env.SESSIONS.getByName(id).create({
     id,
     org,

@@ -6,6 +6,7 @@ import { ends } from "../../support/worker/asleep.ts";
 import { call, json } from "../../support/worker/gateway.ts";
 import { callerOf, snapshotting } from "../../support/worker/snapshots.ts";
 import { anotherVmHost, newSandbox } from "../../support/worker/vm-host.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 /** What a host's object takes for placed there. */
 const placedOn = (hostId: string): Promise<string[]> =>
@@ -83,7 +84,7 @@ describe("POST /sandboxes/:id/revert", () => {
     ]);
     expect(await state()).toBe("paused");
     const patch = json({ creditCents: 0 }, "PATCH");
-    await call(`/admin/orgs/${orgId}`, { ...patch, bearer: "admin" });
+    await call(`/admin/orgs/${orgId}`, { ...patch, bearer: ADMIN_TOKEN });
     const broke = await revert(snapshotId);
     expect([broke.status, await broke.json()]).toMatchObject([402, { code: "InsufficientCredit" }]);
   });

@@ -12,6 +12,7 @@ import {
   rewind,
   type VmHost,
 } from "../../support/worker/vm-host.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 
@@ -93,8 +94,8 @@ describe("/control/:id", () => {
       "nope",
       made.sandboxId.slice(0, -1),
       await mintVmId("another secret", claims),
-      await mintVmId("signing", claims),
-      await mintSessionId("signing", claims),
+      await mintVmId(SIGNING_SECRET, claims),
+      await mintSessionId(SIGNING_SECRET, claims),
     ];
     const answers = await Promise.all(ids.map((id) => refusal(`/control/${id}`)));
     for (const answer of answers)
@@ -102,7 +103,7 @@ describe("/control/:id", () => {
   });
 
   test("opens whatever the age of its id", async () => {
-    const id = await mintVmId("signing", { org: org.orgId, issuedAt: 1 });
+    const id = await mintVmId(SIGNING_SECRET, { org: org.orgId, issuedAt: 1 });
     await adopt(host, made.sandboxId, id);
     const socket = accept(await upgrade(`/control/${id}`));
     expect(await ask(socket, "hello")).toBe("hello");

@@ -5,6 +5,7 @@ import { mintSessionId } from "@svc/contract/tokens.ts";
 import { describe, expect, test } from "vitest";
 import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
+import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 
@@ -93,7 +94,7 @@ describe.each(["ws", "cdp"])("/%s/:sessionId", (name) => {
 
   test("an id of 90 minutes is 401, a younger one is not", async () => {
     const org = (await newOrg()).orgId;
-    const aged = (ms: number) => mintSessionId("signing", { org, issuedAt: Date.now() - ms });
+    const aged = (ms: number) => mintSessionId(SIGNING_SECRET, { org, issuedAt: Date.now() - ms });
     expect(await refusal(`/${name}/${await aged(LIMITS.socketUrlAgeMs)}`)).toEqual(refused(401));
     expect(await refusal(`/${name}/${await aged(LIMITS.socketUrlAgeMs - 60_000)}`)).toEqual(
       refused(404),

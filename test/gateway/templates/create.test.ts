@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { call, clearFleet, newOrg } from "../../support/worker/gateway.ts";
 import { bodyOf, newTemplate, post } from "../../support/worker/templates.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 await clearFleet();
 
@@ -165,9 +166,9 @@ test.each<[string, Parameters<typeof newOrg>, object, number, object]>([
 test("a build without credit is 402, and a wrong field comes first", async () => {
   const { key: mine, orgId } = await newOrg("professional");
   const body = JSON.stringify({ creditCents: 0 });
-  await call(`/admin/orgs/${orgId}`, { method: "PATCH", body, bearer: "admin" });
+  await call(`/admin/orgs/${orgId}`, { method: "PATCH", body, bearer: ADMIN_TOKEN });
   const { key: fresh } = await (
-    await call(`/admin/orgs/${orgId}/keys`, { method: "POST", bearer: "admin" })
+    await call(`/admin/orgs/${orgId}/keys`, { method: "POST", bearer: ADMIN_TOKEN })
   ).json<{ key: string }>();
   const refused = await post(fresh, bodyOf());
   expect(refused.status).toBe(402);

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { writeSegment } from "../../../control-plane/usage.ts";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
+import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 const HOUR = 3_600_000;
 
@@ -87,7 +88,7 @@ test("usage without a time is the month so far, of this org alone", async () => 
 
 test("usage of a prepaid org says what is left", async () => {
   const { key, orgId } = await customer();
-  const patch = { ...json({ creditCents: 100 }, "PATCH"), bearer: "admin" };
+  const patch = { ...json({ creditCents: 100 }, "PATCH"), bearer: ADMIN_TOKEN };
   await call(`/admin/orgs/${orgId}`, patch);
   expect((await read(key, `?from=${at(0)}&to=${at(24)}`)).creditCents).toBe(16);
 });

@@ -2,8 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { readJson } from "@svc/host-kit/reply.ts";
 import { serving } from "./serving.ts";
-
-export const HOST_TOKEN = "test-host-token";
+import { HOST_TOKEN } from "../secrets.ts";
 
 /** The smallest gateway that a host can join: it records heartbeats and tells what to end. */
 export class HeartbeatGateway<Beat> {

@@ -9,6 +9,7 @@ import { startGateway } from "../../../scripts/gateway.ts";
 import { applyMigrations } from "../../../scripts/migrate.ts";
 import { stateFolder } from "./state-folder.ts";
 import { steadyPort } from "./steady-port.ts";
+import { ADMIN_TOKEN, HOST_TOKEN, SIGNING_SECRET } from "../secrets.ts";
 
 /** For a gateway with a real pool: on a busy machine a browser takes its time. */
 export const PATIENT = { SVC_ACQUIRE_TIMEOUT_MS: "120000" };
@@ -43,9 +44,9 @@ export async function testGateway(
   place: GatewayPlace = { port: 0 },
 ): Promise<TestGateway> {
   const secrets = {
-    SVC_HOST_TOKEN: "host",
-    SVC_SIGNING_SECRET: "signing",
-    SVC_ADMIN_TOKEN: "admin",
+    SVC_HOST_TOKEN: HOST_TOKEN,
+    SVC_SIGNING_SECRET: SIGNING_SECRET,
+    SVC_ADMIN_TOKEN: ADMIN_TOKEN,
   };
   const isToComeBack = place.port === 0 && place.stateDir !== undefined;
   const parent = place.isOnDisk ? tmpdir() : stateFolder();
@@ -59,7 +60,7 @@ export async function testGateway(
   await applyMigrations(await miniflare.getD1Database("DB", "gateway"), "migrations");
 
   async function post(path: string, body: unknown): Promise<unknown> {
-    const headers = { authorization: "Bearer admin" };
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const init = { method: "POST", headers, body: JSON.stringify(body) };
     return (await fetch(new URL(path, url), init)).json();
   }

@@ -2,19 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
-import * as z from "zod";
-import { HOST_TOKEN } from "../fakes/heartbeat-gateway.ts";
+import { Ready } from "@svc/host-kit/start-messages.ts";
+import { HOST_TOKEN } from "../secrets.ts";
 
 const MINUTE = 60_000;
 /** A host has time to stop, on a computer however busy; one that takes longer ends with 1. */
 export const STOP_MS = 90_000;
-
-const Ready = z.object({
-  type: z.literal("ready"),
-  url: z.url(),
-  table: z.array(z.object({ what: z.string(), on: z.boolean(), note: z.string() })),
-});
-type Ready = z.infer<typeof Ready>;
 
 export interface HostStart {
   /** Arguments of Node: flags and the program. */

@@ -1,13 +1,20 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** Sends bytes as they are and answers the first response. */
+/** Sends bytes as they are and answers the first response. The Host is the gateway's unless a line says another. */
 export async function sendRaw(base: URL, lines: string[], body = ""): Promise<string> {
-  const socket = connect(Number(base.port), base.hostname);
-  await once(socket, "connect");
-  const head = [...lines, `Host: ${base.host}`, "Connection: close", "", ""].join("\r\n");
+  const socket = await rawSocket(base);
+  const host = lines.some((line) => /^host:/i.test(line)) ? [] : [`Host: ${base.host}`];
+  const head = [...lines, ...host, "Connection: close", "", ""].join("\r\n");
   socket.write(head + body);
   return firstResponse(socket);
+}
+
+/** A connection on which nothing was sent yet. */
+export async function rawSocket(base: URL): Promise<Socket> {
+  const socket = connect(Number(base.port), base.hostname);
+  await once(socket, "connect");
+  return socket;
 }
 
 /** The first response, to the length that its head tells or to the end: a server that waits for a body keeps the connection open. */

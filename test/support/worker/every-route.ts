@@ -1,7 +1,9 @@
-import type { Operation } from "@svc/contract/operations/operation.ts";
+import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
 import { expect, test } from "vitest";
-import { call, json, newOrg } from "./gateway.ts";
+import { calledPath, filled } from "../called-path.ts";
+import { call, codeOf, json, newOrg } from "./gateway.ts";
+import { ADMIN_TOKEN, HOST_TOKEN, SIGNING_SECRET } from "../secrets.ts";
 
 const SESSION = {
   mint: mintSessionId,
@@ -14,10 +16,13 @@ const SANDBOX = {
 const DESKTOP = { ...SANDBOX, answer: SANDBOX.answer.replace("sandbox", "desktop") };
 const UNAUTHORIZED = '{"error":"Unauthorized"}';
 
-const CREDENTIAL = { operator: "admin", host: "host" };
+const CREDENTIAL = { operator: ADMIN_TOKEN, host: HOST_TOKEN };
 
-/** Parameters of a path filled in: any value does where the check comes first. */
-const fill = (path: string, id = "x"): string => path.replace(/:\w+/g, encodeURIComponent(id));
+const BEARERS: readonly Auth[] = ["key", "operator", "host"];
+const FORGED = {
+  objectUrl: { status: 404, code: "ObjectNotFound" },
+  fileUrl: { status: 403, code: "InvalidFileToken" },
+};
 
 /** A bearer that passes an operation's check. */
 async function credential(op: Operation): Promise<string> {
@@ -32,7 +37,8 @@ async function credential(op: Operation): Promise<string> {
  */
 export function everyRoute(op: Operation, goodBody: unknown = {}): void {
   isMounted(op);
-  if (op.auth !== "none") refusesStrangers(op);
+  if (BEARERS.includes(op.auth)) refusesStrangers(op);
+  if (op.auth === "objectUrl" || op.auth === "fileUrl") refusesForgedUrls(op, op.auth);
   if (op.auth === "key") refusesBadKeys(op);
   if (op.errors.includes("InvalidSessionId") && op.auth === "key")
     hidesOtherOrgs(op, goodBody, SESSION);
@@ -44,7 +50,7 @@ export function everyRoute(op: Operation, goodBody: unknown = {}): void {
 function isMounted(op: Operation): void {
   test("it is mounted: what it answers is not the answer of an unknown route", async () => {
     const bearer = await credential(op);
-    const response = await call(fill(op.path), { method: op.method, bearer });
+    const response = await call(filled(op.path, "x"), { method: op.method, bearer });
     expect(await response.text()).not.toContain("There is no such route.");
   });
 }
@@ -56,9 +62,20 @@ function refusesStrangers(op: Operation): void {
     ["an empty bearer", { authorization: "Bearer " }],
     ["a bearer of another kind", { authorization: "Bearer nonsense" }],
   ])("%s is 401 and says nothing more", async (_name, headers) => {
-    const response = await call(fill(op.path), { method: op.method, headers });
+    const response = await call(filled(op.path, "x"), { method: op.method, headers });
     expect(response.status).toBe(401);
     expect(await response.text()).toBe(UNAUTHORIZED);
+  });
+}
+
+function refusesForgedUrls(op: Operation, kind: keyof typeof FORGED): void {
+  test("a URL without a token, with a forged one, and with one for another method are refused alike", async () => {
+    const other = { ...op, method: op.method === "GET" ? "PUT" : "GET" } as const;
+    const genuine = await calledPath(op);
+    for (const path of [filled(op.path, "x"), genuine.slice(0, -1), await calledPath(other)]) {
+      const response = await call(path, { method: op.method });
+      expect(await codeOf(response)).toEqual(FORGED[kind]);
+    }
   });
 }
 
@@ -70,9 +87,9 @@ function refusesBadKeys(op: Operation): void {
     const wrong = key.slice(0, -1) + (key.endsWith("0") ? "1" : "0");
     // Used once, so that the revoked key has been in the cache.
     await call("/sessions", { bearer: key });
-    await call(`/admin/keys/${keyId}`, { method: "DELETE", bearer: "admin" });
+    await call(`/admin/keys/${keyId}`, { method: "DELETE", bearer: ADMIN_TOKEN });
     for (const bearer of [unknown, wrong, key]) {
-      const response = await call(fill(op.path), { method: op.method, bearer });
+      const response = await call(filled(op.path, "x"), { method: op.method, bearer });
       expect(response.status).toBe(401);
       expect(await response.text()).toBe(UNAUTHORIZED);
     }
@@ -85,18 +102,18 @@ function hidesOtherOrgs(op: Operation, goodBody: unknown, kind: typeof SESSION):
     const other = await newOrg();
     const mint = (secret: string, org: string) => kind.mint(secret, { org, issuedAt: Date.now() });
     const another = kind === SESSION ? mintVmId : mintSessionId;
-    const foreign = await mint("signing", other.orgId);
+    const foreign = await mint(SIGNING_SECRET, other.orgId);
     const ids = [
       "nope",
       await mint("another secret", orgId),
-      await another("signing", { org: orgId, issuedAt: Date.now() }),
+      await another(SIGNING_SECRET, { org: orgId, issuedAt: Date.now() }),
       foreign.slice(0, -1),
       `${foreign}.${foreign}`,
       foreign,
     ];
     for (const id of ids) {
       const init = op.request ? json(goodBody, op.method) : { method: op.method };
-      const response = await call(fill(op.path, id), { ...init, bearer: key });
+      const response = await call(filled(op.path, id), { ...init, bearer: key });
       expect(response.status).toBe(404);
       expect(await response.text()).toBe(kind.answer);
     }
@@ -115,7 +132,7 @@ function capsBody(op: Operation): void {
     });
     // What is passed on as it comes is counted on its way: its own tests show that.
     for (const body of op.isRaw ? [text] : [text, untold]) {
-      const response = await call(fill(op.path), { method: op.method, bearer, body });
+      const response = await call(await calledPath(op), { method: op.method, bearer, body });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({
         code: "PayloadTooLarge",

@@ -10,6 +10,7 @@ import * as z from "zod";
 import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
 import { app } from "../../../src/app.ts";
+import { ADMIN_TOKEN, HOST_TOKEN } from "../secrets.ts";
 
 export const BASE = "http://svc.test";
 
@@ -57,9 +58,9 @@ export async function newOrg(
   overrides: PlanOverrides = {},
 ): Promise<{ orgId: string; keyId: string; key: string }> {
   const wanted = { name: "test", plan, overrides };
-  const made = await call("/admin/orgs", { ...json(wanted), bearer: "admin" });
+  const made = await call("/admin/orgs", { ...json(wanted), bearer: ADMIN_TOKEN });
   const { orgId } = Org.parse(await made.json());
-  const answer = await call(`/admin/orgs/${orgId}/keys`, { method: "POST", bearer: "admin" });
+  const answer = await call(`/admin/orgs/${orgId}/keys`, { method: "POST", bearer: ADMIN_TOKEN });
   return { orgId, ...KeyCreated.parse(await answer.json()) };
 }
 
@@ -103,7 +104,7 @@ export class Pool {
     return HeartbeatReply.parse(await response.json());
   }
 
-  post(body: unknown, bearer = "host"): Promise<Response> {
+  post(body: unknown, bearer = HOST_TOKEN): Promise<Response> {
     return call(`/internal/hosts/${this.hostId}/heartbeat`, { ...json(body), bearer });
   }
 

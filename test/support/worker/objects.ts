@@ -1,12 +1,13 @@
 import { type AskObject, ObjectUrls } from "@svc/contract/host-protocol/objects.ts";
 import { call, json } from "./gateway.ts";
+import { HOST_TOKEN } from "../secrets.ts";
 
 export const volume = `vol_${"0123456789abcdef".repeat(2)}`;
 /** An object that a VM host may store: a chunk of a volume. */
 export const object = { purpose: "volume", volume, file: "chunk-1" } as const;
 
 /** Asks as a host for URLs of an object, or to remove it. */
-export const ask = (body: unknown, bearer = "host"): Promise<Response> =>
+export const ask = (body: unknown, bearer = HOST_TOKEN): Promise<Response> =>
   call("/internal/objects", { ...json(body), bearer });
 
 /** The URLs of an object. */

@@ -1,8 +1,9 @@
 import { call } from "./gateway.ts";
+import { ADMIN_TOKEN } from "../secrets.ts";
 
 /** Calls the operator's API. */
 export const admin = (path: string, init = {}): Promise<Response> =>
-  call(path, { ...init, bearer: "admin" });
+  call(path, { ...init, bearer: ADMIN_TOKEN });
 
 /** Bodies that neither make nor change an org: what is wrong, the body, the code, the field. */
 export const BAD_ORGS: [string, string, string, string | undefined][] = [

@@ -3,7 +3,7 @@ import { Profile } from "@svc/contract/browser/profile.ts";
 import { call, json } from "./gateway.ts";
 
 /** The storage state of a browser that has one cookie. */
-export const STATE = { cookies: [{ name: "a", value: "1" }], origins: [] };
+export const STATE = { cookies: [{ name: "a", value: "1", domain: "site.test" }], origins: [] };
 
 /** Creates a profile. */
 export async function newProfile(key: string, name = "work"): Promise<Profile> {

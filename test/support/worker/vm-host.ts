@@ -10,6 +10,7 @@ import type { SandboxView } from "../../../durable-objects/org/messages.ts";
 import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { FAKE_HOST_PLATFORM, FAKE_ROOM } from "../fakes/platform.ts";
 import { call, clearFleet, json, keepHeard } from "./gateway.ts";
+import { HOST_TOKEN } from "../secrets.ts";
 
 const Steered = z.object({
   calls: z.array(
@@ -79,7 +80,7 @@ export class VmHost {
   }
 
   post(body: unknown): Promise<Response> {
-    return call(`/internal/hosts/${this.hostId}/heartbeat`, { ...json(body), bearer: "host" });
+    return call(`/internal/hosts/${this.hostId}/heartbeat`, { ...json(body), bearer: HOST_TOKEN });
   }
 
   /** The heartbeat that follows all placements so far. */

@@ -3,9 +3,9 @@ import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { missingMachine } from "../rig/needs.ts";
-import { HOST_TOKEN } from "../../support/fakes/heartbeat-gateway.ts";
 import { runs } from "../rig/acts.ts";
 import { PLAIN, Rig, pathOf } from "../rig/rig.ts";
+import { HOST_TOKEN } from "../../support/secrets.ts";
 
 const MACHINE_MS = 400_000;
 const SHARE = { isolation: "shared", memMb: 256 } as const;

@@ -9,10 +9,10 @@ import { VolumeBusy } from "../../../vm-host/volumes/transfer.ts";
 import { VolumeFolders } from "../../../vm-host/volumes/folders.ts";
 import { CHUNK_BYTES } from "../../../vm-host/volumes/reading.ts";
 import { LocalVolumes } from "../../../vm-host/volumes/local-volumes.ts";
-import { HOST_TOKEN } from "../../support/fakes/heartbeat-gateway.ts";
 import { Gateway } from "../rig/gateway.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { chunksOf, given, manifestOf, newVolume } from "../rig/volume-store.ts";
+import { HOST_TOKEN } from "../../support/secrets.ts";
 
 const LONG = 240_000;
 /** Where the test writes into an image, as a machine would. */

@@ -1,0 +1,6 @@
+/** The secrets of every gateway and host under test: as long as the product wants them. */
+export const HOST_TOKEN = "host-token-of-the-tests-that-is-long-enough";
+/** Signs the ids and URLs of gateways under test. */
+export const SIGNING_SECRET = "signing-secret-of-the-tests-that-is-long-enough";
+/** The bearer of their operator API. */
+export const ADMIN_TOKEN = "admin-token-of-the-tests-that-is-long-enough";
