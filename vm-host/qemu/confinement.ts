@@ -50,6 +50,9 @@ export class Confinement {
   }
 }
 
+// A process that died before its child could ask for the signal sends none: the child looks whether it is still there.
+const WITH_PARENT = '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"';
+
 /** A command that dies with this process, gains nothing by what it executes, and is its own user. */
 export function confined(
   command: string[],
@@ -59,7 +62,8 @@ export function confined(
   const user =
     confinement && uid !== null ? [`--reuid=${uid}`, `--regid=${confinement.gid}`, groups()] : [];
   const bounds = confinement ? ["--inh-caps=-all", "--bounding-set=-all"] : [];
-  return ["setpriv", "--pdeathsig=KILL", "--no-new-privs", ...user, ...bounds, "--", ...command];
+  const asUser = ["setpriv", "--pdeathsig=KILL", "--no-new-privs", ...user, ...bounds, "--"];
+  return [...asUser, "/bin/sh", "-c", WITH_PARENT, "sh", String(process.pid), ...command];
 }
 
 // Where the device belongs to a group, machines' users are in it. A group of root is no gift to make.
