@@ -17,6 +17,7 @@ const LEASE_SECONDS = 5;
 /** How often a client comes back, and the longest pause before: well within the linger, around the time in which a pool merges news. */
 const COMES = 3;
 const MOST_APART_MS = 700;
+const LOOK_MS = 20;
 
 /** How a session ends, with its chance. */
 const ENDS = { delete: 40, close: 20, reconnect: 20, drop: 20 } as const;
@@ -98,8 +99,7 @@ export class Visitor {
       if (come > 0) await pause(Math.floor(random() * MOST_APART_MS));
       const browser = await connect(endpoint);
       try {
-        const { length } = browser.contexts();
-        if (length !== 1) throw new Error(`${length} contexts instead of one`);
+        await within(alone(browser));
         await within(browser.newContext().then((context) => context.newPage()));
       } finally {
         await within(browser.close()).catch(() => undefined);
@@ -149,6 +149,11 @@ export class Visitor {
     }
     return false;
   }
+}
+
+/** Resolves once a client sees the default context alone: what the one before it has left goes a moment after its goodbye. */
+async function alone(browser: Browser): Promise<void> {
+  while (browser.isConnected() && browser.contexts().length !== 1) await pause(LOOK_MS);
 }
 
 function connect(endpoint: string): Promise<Browser> {
