@@ -7,7 +7,7 @@ export const SECRET_CHARACTERS = 43;
 export const SECRET_LENGTH = `At least ${SECRET_CHARACTERS} characters.`;
 
 const COMMAND = `node -p "crypto.randomBytes(32).toString('base64url')"`;
-/** What is wrong with a secret that is missing or too short, and the command that makes a good one. */
+/** The error text of a secret that is missing or too short, with the command that makes a good secret. */
 export const SECRET_FAULT = `must have at least ${SECRET_CHARACTERS} characters (32 random bytes). Make one: ${COMMAND}`;
 
 /** A secret that signs or opens something: an attacker who sees what it signed must not guess it. */

@@ -10,7 +10,7 @@ const KEEP_ALIVE_MS = 30_000;
 const GOODBYE_MS = 2_000;
 const TOLD_MS = 1_000;
 
-/** What is heard of a customer's socket. */
+/** Hears the events of a customer's socket. */
 export interface CustomerHearer {
   say: (event: CustomerEvent) => void;
   /** The client's close frame has begun. */

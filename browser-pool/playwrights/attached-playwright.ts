@@ -22,7 +22,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** What a Playwright of a slot asks and tells its slot. */
+/** The slot around an attached Playwright. */
 export interface Surroundings {
   /** Whether this Playwright has no client while others drive the browser. */
   isUnwatched: () => boolean;

@@ -52,7 +52,7 @@ const unloadable = (why: string): ProfileFault =>
     `The storage state of the profile cannot be loaded: ${why}. Save the profile again.`,
   );
 
-/** What a failed fetch means to the customer. */
+/** The fault that a customer is told when a fetch has failed. */
 export function faultOfFetch(error: unknown): ProfileFault {
   if (error instanceof ProfileFault) return error;
   const why = messageOf(error);

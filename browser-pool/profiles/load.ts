@@ -44,7 +44,7 @@ export async function loadState(browser: Seeded, state: StorageState): Promise<L
 const hasStorage = ({ localStorage, indexedDB, opfs }: StorageOrigin): boolean =>
   localStorage.length + indexedDB.length + opfs.length > 0;
 
-/** What was lost of each origin; null when this browser must be filled by Playwright, slowly. */
+/** The count of lost entries by origin; null when only Playwright can fill this browser, which is slow. */
 async function visited(mux: CdpMux, origins: StorageOrigin[]): Promise<(number | null)[] | null> {
   try {
     return [...(await visitOrigins(mux, origins)).values()];

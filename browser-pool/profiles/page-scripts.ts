@@ -26,7 +26,7 @@ const EMBED = `(origins, atOnce) => new Promise((resolve) => {
       // before it had loaded, but its word may come later than that event.
       const giveUp = () => open.get(frame)?.hasBegun === false && finish(frame, null);
       frame.onload = () => setTimeout(giveUp, ${SILENT_MS});
-      // What is not shown is not painted.
+      // A hidden frame is not painted.
       frame.style.display = "none";
       frame.src = origin + "/";
       document.body.append(frame);
@@ -124,7 +124,7 @@ const RESTORE = `async ({ localStorage: items, indexedDB: databases, opfs }) => 
     try {
       const value = "value" in record ? record.value : decode(record.valueEncoded);
       const adding = store.add(value, "key" in record ? record.key : decode(record.keyEncoded));
-      // One record that does not fit must not undo the others.
+      // A record that does not fit must not undo the other records.
       adding.onerror = (event) => (event.preventDefault(), (lost += 1));
     } catch {
       lost += 1;

@@ -13,7 +13,7 @@ export type Placed =
 
 export const NO_SLOT: Placed = { outcome: "none", error: "No slot became free in time." };
 
-/** What the work of a placement knows of its callers. */
+/** The callers of a placement, as its work sees them. */
 export interface Wanted {
   /** Aborted when nobody wants the slot any more. */
   signal: AbortSignal;

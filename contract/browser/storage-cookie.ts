@@ -21,7 +21,7 @@ function isHost(text: string): boolean {
   return URL.canParse(`http://${host}/`);
 }
 
-/** What the name of a cookie demands of the cookie: RFC 6265bis, and what browsers added to it. */
+/** The demands of a cookie's name on the cookie: RFC 6265bis, and the prefixes that browsers added. */
 function brokenPromise(cookie: StorageCookie): [field: string, message: string] | null {
   const prefix = /^__(host-http|host|http|secure)-/i.exec(cookie.name)?.[1]?.toLowerCase();
   if (prefix === undefined) return null;

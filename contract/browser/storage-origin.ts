@@ -43,7 +43,7 @@ const OriginFile = z.looseObject({
   base64: z.string().exactOptional(),
 });
 
-/** What a storage state holds for an origin, as Playwright writes it. Unknown fields are accepted. */
+/** The storages of one origin in a storage state, as Playwright writes them. Unknown fields are accepted. */
 export const StorageOrigin = z.looseObject({
   origin: z.string().refine(isOrigin, { error: "an http or https origin, without a path" }),
   localStorage: z.array(NameValue).default([]),

@@ -24,7 +24,7 @@ export const StorageState = z.looseObject({
 });
 export type StorageState = z.infer<typeof StorageState>;
 
-/** What a storage state may hold, for the documents. */
+/** The limits of a storage state in words, for the documents. */
 export const STORAGE_STATE_TEXT = [
   "The state as Playwright's storageState() writes it, at most 1 MiB; kept as it is, with fields unknown here.",
   "`cookies`: name, value, domain, and path, expires (seconds, -1 for a session), httpOnly, secure,",

@@ -3,7 +3,7 @@ import type { Placed } from "./reconcile.ts";
 const SCHEMA = `CREATE TABLE IF NOT EXISTS placed (
   id TEXT PRIMARY KEY, boot_id TEXT NOT NULL, seq INTEGER NOT NULL, reported TEXT)`;
 
-/** What the gateway has placed on a host, a row each. */
+/** The sessions or machines that the gateway has placed on a host, a row each. */
 export class PlacedRows {
   readonly #sql: SqlStorage;
 

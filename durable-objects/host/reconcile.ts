@@ -87,7 +87,7 @@ export const endableBy = (beat: AnyHeartbeat): string[] =>
     .filter((report) => !("state" in report) || report.state !== "paused")
     .map(({ id }) => id);
 
-/** What a heartbeat says has ended on its host. */
+/** The ids of sessions or machines that have ended on the host, by its heartbeat. */
 export const endedIn = (beat: AnyHeartbeat): string[] =>
   heldBy(beat).flatMap(({ id, ended }) => (ended === undefined ? [] : [id]));
 

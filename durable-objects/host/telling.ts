@@ -46,7 +46,7 @@ export async function tellChange(
   return rows.filter((_row, at) => answers[at]?.status === "rejected");
 }
 
-/** What became of the reports of a heartbeat. */
+/** The outcome of telling the reports of a heartbeat. */
 export interface Told {
   /** The ids that the host shall end. */
   end: string[];
@@ -76,7 +76,7 @@ export async function tellReports(
   return told;
 }
 
-/** One line for all that failed, with the reason of the first. No id is named: it opens sockets. */
+/** Logs one line for all objects that were not told, with the reason of the first. The line names no id: an id opens sockets. */
 function logUntold(what: string, answers: PromiseSettledResult<unknown>[]): void {
   const failed = answers.filter((answer) => answer.status === "rejected");
   const [first] = failed;
