@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { CustomerSocket, SocketEnd } from "../customer-sockets.ts";
 import type { CustomerEvent, Handover, Question } from "./messages.ts";
 
@@ -96,6 +97,10 @@ export class HandedSockets {
 
   #untaken(id: number): void {
     this.#onUntaken();
+    // A Playwright that stood still may take the socket later: uncounted, the client would not keep its session.
+    this.#clients
+      .get(id)
+      ?.end(CLOSE_CODES.restart, "The browser did not answer in time. Reconnect.");
     this.lost(id);
   }
 

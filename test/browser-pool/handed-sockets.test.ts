@@ -1,5 +1,7 @@
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CustomerSockets } from "../../browser-pool/customer-sockets.ts";
+import type { Question } from "../../browser-pool/playwrights/messages.ts";
 import { HandedSockets } from "../../browser-pool/playwrights/handed-sockets.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -9,22 +11,25 @@ function handed() {
   const sockets = new CustomerSockets(() => {});
   const source = { hold: () => {}, release: () => {} };
   const onUntaken = vi.fn<() => void>();
-  const playwright = new HandedSockets(source, () => {}, onUntaken);
+  const asked: Question[] = [];
+  const playwright = new HandedSockets(source, (question) => asked.push(question), onUntaken);
   const { id, client } = playwright.add({
     onTraffic: () => sockets.touch(),
     onEnd: (ended, end) => sockets.remove(ended, end),
   });
   sockets.add(client);
-  return { sockets, playwright, id, onUntaken };
+  return { sockets, playwright, id, onUntaken, asked };
 }
 
 const counts = ({ opens, closes, lastClose }: CustomerSockets) => [opens, closes, lastClose];
 
 test("a socket that no Playwright takes counts as dropped after its time", () => {
-  const { sockets, onUntaken } = handed();
+  const { sockets, id, onUntaken, asked } = handed();
   expect(counts(sockets)).toEqual([1, 0, null]);
   vi.runAllTimers();
   expect(onUntaken).toHaveBeenCalledOnce();
+  // Should the Playwright take the socket after all, the client is told to come again.
+  expect(asked).toMatchObject([{ end: id, code: CLOSE_CODES.restart }]);
   expect(counts(sockets)).toEqual([1, 1, "dropped"]);
 });
 
