@@ -10,13 +10,15 @@ import { send } from "./pool.ts";
 
 /**
  * How a fake host builds: `ok`, a line for each step, one with each question; `fail`, the same but for the last step;
- * `hang`, it says nothing; `lost`, it knows of no build any more; the rest are refusals and faults.
+ * `hang`, it says nothing; `lost`, it knows of no build, ever; `forgot`, of none that it began before it was steered thus,
+ * and all others go well; the rest are refusals and faults.
  */
 export const FakeBuildMode = z.enum([
   "ok",
   "fail",
   "hang",
   "lost",
+  "forgot",
   "full",
   "lacking",
   "fault",
@@ -37,7 +39,7 @@ interface Call {
 
 /** The host's side of builds, with no machine behind it. */
 export class FakeBuilds {
-  readonly #builds = new Map<string, BuildTemplate>();
+  readonly #builds = new Map<string, { body: BuildTemplate; begun: FakeBuildMode }>();
   readonly #ready = new Set<string>();
 
   get held(): string[] {
@@ -64,13 +66,14 @@ export class FakeBuilds {
           : { error: "no", code: "HostCapabilityMissing" };
       return send(response, mode === "full" ? 503 : 409, JSON.stringify(refused));
     }
-    this.#builds.set(id, body);
+    this.#builds.set(id, { body, begun: mode });
     send(response, 202, "");
   }
 
   #report({ mode, id, request, response }: Call): void {
     const build = this.#builds.get(id);
-    if (!build || mode === "lost") {
+    const isLost = mode === "lost" || (mode === "forgot" && build?.begun !== mode);
+    if (!build || isLost) {
       this.#builds.delete(id);
       return send(response, 404, "No such build\n");
     }
@@ -80,7 +83,7 @@ export class FakeBuilds {
       setTimeout(() => send(response, 200, JSON.stringify(hung)), HELD_MS);
       return;
     }
-    const report = reportOf(build, offset, mode === "fail");
+    const report = reportOf(build.body, offset, mode === "fail");
     if (report.state === "ready") this.#ready.add(id);
     send(response, 200, JSON.stringify(BuildReport.parse(report)));
   }
