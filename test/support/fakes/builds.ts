@@ -10,8 +10,8 @@ import { send } from "./pool.ts";
 
 /**
  * How a fake host builds: `ok`, a line for each step, one with each question; `fail`, the same but for the last step;
- * `hang`, it says nothing; `lost`, it knows of no build, ever; `forgot`, of none that it began before it was steered thus,
- * and all others go well; the rest are refusals and faults.
+ * `hang`, it says nothing; `lost`, it loses every build; `forgot`, it has lost the builds that it began in another mode,
+ * and those that it begins now go well; the rest are refusals and faults.
  */
 export const FakeBuildMode = z.enum([
   "ok",
