@@ -8,6 +8,13 @@ import { missingBrowser, missingPagePackages } from "../support/process/needs.ts
 import { byWireOf, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 
+/** Draws something new in each of the next frames: enough of them for a browser that sends what it can. */
+const DRAW_FRAMES = `(async () => {
+  for (let frame = 0; frame < 60; frame++) {
+    document.body.textContent = frame;
+    await new Promise((drawn) => requestAnimationFrame(drawn));
+  }
+})()`;
 const skipped = (await missingBrowser()) ?? missingPagePackages();
 
 describe.skipIf(skipped)("recordVideo", () => {
@@ -32,7 +39,7 @@ describe.skipIf(skipped)("recordVideo", () => {
     });
     const page = await context.newPage();
     await page.setContent("<body style='background: rgb(255, 0, 0)'>");
-    await page.screenshot();
+    await page.evaluate(DRAW_FRAMES);
     const video = page.video();
     if (!video) throw new Error("the page has no video");
     await context.close();
