@@ -8,7 +8,7 @@ import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
 import { insidesOf, playwrightOf } from "./packages.ts";
 import { closePrograms, recordWithSystem } from "./programs.ts";
-import { tellOwnHandlers } from "./wire.ts";
+import { refuseCdp, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
 // folder that it shares with the pool and the minor it is to be.
@@ -25,6 +25,7 @@ closeNetwork(root);
 closePrograms();
 recordWithSystem(insidesOf(version));
 tellOwnHandlers(playwright);
+refuseCdp(playwright);
 const attachments = new Map<string, Attachment>();
 process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;
