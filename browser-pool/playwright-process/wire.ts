@@ -39,6 +39,22 @@ export function refuseCdp(playwright: Playwright): void {
   };
 }
 
+/** Has all messages to clients written anew by `write`. The pool's own client, connected already, hears them as they are. */
+export function rewriteMessages(
+  playwright: Playwright,
+  write: (message: unknown) => unknown,
+): void {
+  const writers = new WeakMap<object, (message: unknown) => unknown>();
+  Object.defineProperty(connectionType(playwright), "onmessage", {
+    get(this: object) {
+      return writers.get(this);
+    },
+    set(this: object, send: (message: unknown) => unknown) {
+      writers.set(this, (message) => send(write(message)));
+    },
+  });
+}
+
 function hasHandler(client: unknown, params: unknown): boolean {
   const own = isObject(client) ? client._locatorHandlers : null;
   return own instanceof Set && isObject(params) && own.has(params.uid);
