@@ -1,6 +1,7 @@
 import { lstat, readlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
+import { SLOT_DISK_BYTES, TMP_BYTES } from "./caps.ts";
 
 /** The programs that slots need. */
 export interface Programs {
@@ -27,7 +28,16 @@ export const NAMESPACES = [
   "--new-session",
 ];
 export const STATUS = ["--json-status-fd", String(STATUS_FD)];
-export const OWN = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
+export const OWN = [
+  "--proc",
+  "/proc",
+  "--dev",
+  "/dev",
+  "--size",
+  String(TMP_BYTES),
+  "--tmpfs",
+  "/tmp",
+];
 const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 const READABLE = [
   "/etc/fonts",
@@ -98,7 +108,9 @@ function workspace(folder: string): string[] {
   };
   const env = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
   // Nothing from outside: Node hands the flags of the pool, with paths, to what it starts.
-  return ["--bind", folder, folder, "--chdir", folder, "--clearenv", ...env];
+  const disk = ["--size", String(SLOT_DISK_BYTES), "--tmpfs", folder];
+  const door = join(folder, EGRESS_SOCKET);
+  return [...disk, "--bind", door, door, "--chdir", folder, "--clearenv", ...env];
 }
 
 // Merged systems have links to /usr here, others folders.
