@@ -1,25 +1,33 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { missingBrowser } from "../support/process/needs.ts";
-import { byWire, firstPage } from "./clients.ts";
+import { RawCdp, byWire, firstPage } from "./clients.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 
-/** Stores pieces of 16 MiB until one is refused. Returns how many went in, and the name of the refusal. */
-async function fill(): Promise<[number, string]> {
+/** Stores pieces of 16 MiB until one is refused. Tells how many went in, and the name of the refusal. */
+const FILL = `(async () => {
   const piece = new Uint8Array(16 * 1024 * 1024);
   const cache = await caches.open("filler");
   for (let stored = 0; stored < 64; stored += 1) {
     // Bytes that no file system can leave out.
-    for (let at = 0; at < piece.length; at += 65_536)
-      crypto.getRandomValues(piece.subarray(at, at + 65_536));
+    for (let at = 0; at < piece.length; at += 65536)
+      crypto.getRandomValues(piece.subarray(at, at + 65536));
     try {
-      await cache.put(`/${stored}`, new Response(piece));
+      await cache.put("/" + stored, new Response(piece));
     } catch (error) {
-      return [stored, error instanceof DOMException ? error.name : String(error)];
+      return { stored, refusal: error.name };
     }
   }
-  return [64, "never"];
-}
+  return { stored: 64, refusal: "none" };
+})()`;
+const Filled = z.object({ stored: z.number(), refusal: z.string() });
+const STORE = `caches.open("x").then((cache) => cache.add("/")).then(() => "stored")`;
 
 describe.skipIf(await missingBrowser())("what a slot may take", () => {
   let rig: Rig;
@@ -41,7 +49,7 @@ describe.skipIf(await missingBrowser())("what a slot may take", () => {
     const [browser, neighbour] = [await byWire(rig, "s"), await byWire(rig, "t")];
     const page = firstPage(browser);
     await page.goto(site.url);
-    const [stored, refusal] = await page.evaluate(fill);
+    const { stored, refusal } = Filled.parse(await page.evaluate(FILL));
     expect(refusal).toBe("QuotaExceededError");
     expect(stored).toBeGreaterThan(2);
     expect(stored).toBeLessThanOrEqual(32);
@@ -49,10 +57,32 @@ describe.skipIf(await missingBrowser())("what a slot may take", () => {
     expect(await page.title()).toBe("home");
     const other = firstPage(neighbour);
     await other.goto(site.url);
-    expect(await other.evaluate(() => caches.open("x").then((cache) => cache.add("/")))).toBe(
-      undefined,
-    );
+    expect(await other.evaluate(STORE)).toBe("stored");
     await browser.close();
     await neighbour.close();
+  });
+
+  test("a session whose files outgrow their cap is ended, and its client learns why", async () => {
+    const scratch = await mkdtemp(join(tmpdir(), "slot-caps-"));
+    await chmod(scratch, 0o711);
+    const own = await Rig.start({ env: { TMPDIR: scratch } });
+    try {
+      await own.place("s");
+      const raw = await RawCdp.open(own, "s");
+      const closed = once(raw.socket, "close");
+      const [run = ""] = (await readdir(scratch)).filter((name) => name.startsWith("svc-pool-"));
+      const files = join(scratch, run, "wire/files");
+      for (const slot of await readdir(files))
+        execFileSync("fallocate", ["--length", "2049MiB", join(files, slot, "huge")]);
+      const [code, reason] = await closed;
+      expect([code, String(reason)]).toEqual([
+        4404,
+        expect.stringContaining("files beyond 2048 MiB"),
+      ]);
+      await own.gateway.beat(({ slots }) => slots.some(({ ended }) => ended === "browser_crashed"));
+    } finally {
+      await own.stop();
+      await rm(scratch, { recursive: true, force: true });
+    }
   });
 });
