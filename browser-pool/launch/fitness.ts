@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { access, constants, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { NOWHERE, type NetworkPrograms, inOwnNetwork } from "./network.ts";
 import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
@@ -62,7 +63,25 @@ async function findPrograms(chromium: string | null): Promise<Programs | Unfit> 
   const socat = await onPath("socat");
   if (!socat) return { hint: "No socat: apt-get install socat." };
   const setpriv = process.getuid?.() === 0 ? await onPath("setpriv") : null;
-  return { chromium: browser, bwrap, socat, setpriv };
+  return { chromium: browser, bwrap, socat, setpriv, network: await findNetwork() };
+}
+
+/** The programs that make a network with an interface that leads nowhere, where that works. */
+async function findNetwork(): Promise<NetworkPrograms | null> {
+  const [unshare, ip] = await Promise.all([onPath("unshare"), onPath("ip")]);
+  if (!unshare || !ip) return null;
+  const [file, ...args] = [
+    ...inOwnNetwork({ unshare, ip }),
+    ip,
+    "link",
+    "show",
+    NOWHERE,
+    "up",
+  ];
+  return run(file, args, { timeout: TRIAL_MS }).then(
+    ({ stdout }) => (stdout.includes(NOWHERE) ? { unshare, ip } : null),
+    () => null,
+  );
 }
 
 /** The user of Playwright processes, where root can make namespaces and run as another user; else null. */

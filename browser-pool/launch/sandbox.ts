@@ -1,6 +1,7 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
+import { type NetworkPrograms, inOwnNetwork } from "./network.ts";
 
 /** The programs that slots need. */
 export interface Programs {
@@ -9,6 +10,8 @@ export interface Programs {
   socat: string;
   /** Null when this process is not root: slots then share its uid. */
   setpriv: string | null;
+  /** Null where no interface can be made: pages then take themselves for offline. */
+  network: NetworkPrograms | null;
 }
 
 /** The port on which a browser finds its forwarder, in a network of its own. */
@@ -60,13 +63,25 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
     files,
     ...workspace(folder),
   ];
-  const bwrap = [programs.bwrap, "--unshare-user", ...NAMESPACES, ...STATUS, ...view];
+  const { network } = programs;
+  const around = network ? inOwnNetwork(network) : [];
+  const bwrap = [programs.bwrap, "--unshare-user", ...namespaces(network), ...STATUS, ...view];
   const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
-  // Chromium refuses to be root. Where slots have no user of their own, the user inside is another by name only.
-  const alias = uid === null && process.getuid?.() === 0 ? ["--uid", "1000", "--gid", "1000"] : [];
-  const inner = [...bwrap, ...alias, "--", "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
+  const user = nameInside(uid);
+  const bare = [...around, ...bwrap, "--uid", user, "--gid", user, "--cap-drop", "ALL", "--"];
+  const inner = [...bare, "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
   if (uid === null || programs.setpriv === null) return inner;
   return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
+}
+
+/** A network that is made already is kept. */
+function namespaces(network: NetworkPrograms | null): string[] {
+  return network ? NAMESPACES.filter((name) => name !== "--unshare-net") : NAMESPACES;
+}
+
+/** The uid that the browser sees as its own. Chromium refuses to be root: there it is another by name only. */
+function nameInside(uid: number | null): string {
+  return String(uid ?? (process.getuid?.() || 1000));
 }
 
 /** The words before a command that make it run as this user, for good. */
