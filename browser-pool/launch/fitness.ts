@@ -70,14 +70,7 @@ async function findPrograms(chromium: string | null): Promise<Programs | Unfit> 
 async function findNetwork(): Promise<NetworkPrograms | null> {
   const [unshare, ip] = await Promise.all([onPath("unshare"), onPath("ip")]);
   if (!unshare || !ip) return null;
-  const [file, ...args] = [
-    ...inOwnNetwork({ unshare, ip }),
-    ip,
-    "link",
-    "show",
-    NOWHERE,
-    "up",
-  ];
+  const [file, ...args] = [...inOwnNetwork({ unshare, ip }), ip, "link", "show", NOWHERE, "up"];
   return run(file, args, { timeout: TRIAL_MS }).then(
     ({ stdout }) => (stdout.includes(NOWHERE) ? { unshare, ip } : null),
     () => null,
