@@ -16,7 +16,8 @@ import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 
 const { warmBrowserMs } = START_TIMES;
-const OFFLINE = "navigator.onLine is false (apt-get install iproute2)";
+const OFFLINE =
+  "pages take themselves for offline (this kernel has neither dummy nor veth interfaces)";
 const NO_BROWSER = `No browser has started within ${warmBrowserMs / 1000} s: the log tells why.`;
 
 export interface PoolParts {

@@ -9,7 +9,7 @@ type Packages = Record<string, string[]>;
 const BROWSERS: Packages = {
   "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
   bubblewrap: ["bwrap"],
-  socat: ["socat"],
+  iproute2: ["ip"],
 };
 /** To run machines, to make their images, and to keep them from this machine's own network. */
 const MACHINES: Packages = {

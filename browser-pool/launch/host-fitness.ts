@@ -60,7 +60,7 @@ export class HostFitness {
 
   /** Whether pages take themselves for online. */
   get isOnline(): boolean {
-    return this.fitness?.programs.network !== null;
+    return this.fitness?.isOnline ?? true;
   }
 
   get memoryCap(): boolean {

@@ -28,6 +28,6 @@ shift; exec "$@"`;
  * browser with nothing but loopback tells its pages that they are offline. The right to make interfaces is left in a user
  * namespace around the command: bwrap takes it away before it makes its own.
  */
-export function inOwnNetwork({ unshare, ip }: NetworkPrograms): string[] {
+export function inOwnNetwork({ unshare, ip }: NetworkPrograms): [string, ...string[]] {
   return [unshare, "--user", "--map-root-user", "--net", "--", "/bin/sh", "-c", MAKE, "sh", ip];
 }

@@ -4,19 +4,14 @@ import { inCgroups } from "@svc/host-kit/cgroups.ts";
 import { type NetworkPrograms, inOwnNetwork } from "./network.ts";
 
 /** The programs that slots need. */
-export interface Programs {
+export interface Programs extends NetworkPrograms {
   chromium: string;
   bwrap: string;
-  socat: string;
+  nsenter: string;
   /** Null when this process is not root: slots then share its uid. */
   setpriv: string | null;
-  /** Null where no interface can be made: pages then take themselves for offline. */
-  network: NetworkPrograms | null;
 }
 
-/** The port on which a browser finds its forwarder, in a network of its own. */
-export const PROXY_PORT = 3128;
-export const EGRESS_SOCKET = "egress.sock";
 /** Where bwrap tells the pid of the first process of the namespace. */
 const STATUS_FD = 5;
 
@@ -40,10 +35,6 @@ const READABLE = [
   "/var/cache/fontconfig",
 ];
 
-// socat keeps no hand on the browser's pipes, so that they close with the browser.
-const INSIDE = `"$1" -b 65536 TCP-LISTEN:${PROXY_PORT},bind=127.0.0.1,fork,reuseaddr,nodelay "UNIX-CONNECT:$2" 3<&- 4>&- &
-shift 2; exec "$@"`;
-
 export interface SandboxOptions {
   programs: Programs;
   /** The writable folders: the slot's own, and the folder of files that Playwright shares. Their paths are the same inside. */
@@ -63,20 +54,13 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
     files,
     ...workspace(folder),
   ];
-  const { network } = programs;
-  const around = network ? inOwnNetwork(network) : [];
-  const bwrap = [programs.bwrap, "--unshare-user", ...namespaces(network), ...STATUS, ...view];
-  const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
+  const own = NAMESPACES.filter((name) => name !== "--unshare-net");
+  const bwrap = [programs.bwrap, "--unshare-user", ...own, ...STATUS, ...view];
   const user = nameInside(uid);
-  const bare = [...around, ...bwrap, "--uid", user, "--gid", user, "--cap-drop", "ALL", "--"];
-  const inner = [...bare, "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
+  const bare = ["--uid", user, "--gid", user, "--cap-drop", "ALL", "--", ...command];
+  const inner = [...inOwnNetwork(programs), ...bwrap, ...bare];
   if (uid === null || programs.setpriv === null) return inner;
   return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
-}
-
-/** A network that is made already is kept. */
-function namespaces(network: NetworkPrograms | null): string[] {
-  return network ? NAMESPACES.filter((name) => name !== "--unshare-net") : NAMESPACES;
 }
 
 /** The uid that the browser sees as its own. Chromium refuses to be root: there it is another by name only. */

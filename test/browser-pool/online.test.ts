@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
 import { byWire, firstPage } from "./clients.ts";
-import { below, browsersOf } from "./processes.ts";
+import { browsersOf } from "./processes.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 
@@ -72,13 +72,9 @@ describe.skipIf(await missingBrowser())("the network of a browser", () => {
   });
 
   test("no process of a slot keeps a right over its network", async () => {
-    const relays = below(rig.child.pid ?? 0)
-      .filter(({ command }) => /^\S*socat /.test(command))
-      .map(({ pid }) => pid);
     const browsers = browsersOf(rig.child.pid ?? 0);
-    expect(relays.length).toBeGreaterThan(0);
     expect(browsers.length).toBeGreaterThan(0);
-    for (const pid of [...relays, ...browsers])
+    for (const pid of browsers)
       expect(await readFile(`/proc/${pid}/status`, "utf8")).toMatch(
         /CapInh:\t0{16}\nCapPrm:\t0{16}\nCapEff:\t0{16}\nCapBnd:\t0{16}\n/,
       );

@@ -19,10 +19,11 @@ here=\${0%/*}
 for word; do case "$word" in
   update) : > "$here/apt-cache.lists" ;;
   install) [ -e "$here/broken" ] && exit 100 ;;
-  chromium-headless-shell|socat) cp "$here/true" "$here/$word" ;;
+  chromium-headless-shell) cp "$here/true" "$here/$word" ;;
+  iproute2) cp "$here/true" "$here/ip" ;;
   bubblewrap) cp "$here/true" "$here/bwrap" ;;
 esac; done`;
-const ALL = "chromium-headless-shell bubblewrap socat";
+const ALL = "chromium-headless-shell bubblewrap iproute2";
 const QUIET = "--quiet=2 -o DPkg::Lock::Timeout=120";
 const INSTALL = `${QUIET} install --yes --no-install-recommends`;
 
@@ -75,7 +76,7 @@ test("only what is missing is installed, the second time nothing", () => {
   debian(0);
   program("bwrap", "exit 0");
   ensure();
-  expect(told()).toEqual([`${INSTALL} chromium-headless-shell socat`]);
+  expect(told()).toEqual([`${INSTALL} chromium-headless-shell iproute2`]);
   expect(ensure()).toEqual([]);
   expect(told()).toHaveLength(1);
 });
@@ -123,12 +124,12 @@ test("SVC_NO_INSTALL=1 never calls the package manager", () => {
 test("SVC_CHROMIUM stands for the browser's package", () => {
   debian(0);
   ensure({ SVC_CHROMIUM: "/opt/chromium" });
-  expect(told()).toEqual([`${INSTALL} bubblewrap socat`]);
+  expect(told()).toEqual([`${INSTALL} bubblewrap iproute2`]);
 });
 
 test("a system without apt-get is told what to install", () => {
   program("id", "echo 0");
   expect(ensure()).toEqual([
-    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, socat",
+    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, iproute2",
   ]);
 });
