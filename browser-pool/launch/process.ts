@@ -15,6 +15,7 @@ export class SandboxedProcess {
   /** Resolves when the outermost process has ended. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #begun = Promise.withResolvers<number>();
   #status = "";
   #stderr = "";
 
@@ -40,7 +41,9 @@ export class SandboxedProcess {
     this.toInside = input;
     this.fromInside = output;
     if (stderr instanceof Readable) stderr.on("data", (text) => this.#hear(String(text)));
-    if (status instanceof Readable) status.on("data", (text) => (this.#status += String(text)));
+    if (status instanceof Readable) status.on("data", (text) => this.#hearStatus(String(text)));
+    this.#begun.promise.catch(() => {});
+    void this.exited.then(() => this.#begun.reject(new Error(this.lastWords)));
   }
 
   /** Hands a socket over to the program; this process has the socket no more. */
@@ -66,6 +69,11 @@ export class SandboxedProcess {
   /** The pid of the outermost process. */
   get pid(): number | null {
     return this.#child.pid ?? null;
+  }
+
+  /** Resolves when the namespaces are made, with the pid of the outermost process. */
+  get begun(): Promise<number> {
+    return this.#begun.promise;
   }
 
   /** The pid of the first process of the namespace, seen from here; null until bwrap told it. */
@@ -94,6 +102,11 @@ export class SandboxedProcess {
 
   #killGroup(): void {
     if (this.pid !== null && !this.#isOver()) signal(-this.pid);
+  }
+
+  #hearStatus(text: string): void {
+    this.#status += text;
+    if (this.firstPid !== null && this.pid !== null) this.#begun.resolve(this.pid);
   }
 
   #hear(text: string): void {

@@ -1,11 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
 import { Site } from "./site.ts";
+import { socksReply } from "./socks-client.ts";
 
 let site: Site;
 let folder: string;
@@ -30,48 +32,56 @@ async function listening(name: string): Promise<Forwarder> {
   return made;
 }
 
-/** Asks a forwarder as a browser would, by what stands in the request line. */
-function ask(method: string, target: string, name = "s"): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ socketPath: join(folder, name), method, path: target, agent: false });
-    asked.on("response", (response) => resolve(response.resume().statusCode ?? 0));
-    asked.on("connect", (response, socket) => {
-      socket.destroy();
-      resolve(response.statusCode ?? 0);
-    });
-    asked.on("error", reject);
-    asked.end();
-  });
+const NOT_ALLOWED = 2;
+const NO_HOST = 4;
+
+/** Asks a forwarder for a target, as it stands in the text: `host:port`. */
+function ask(target: string, name = "s"): Promise<number> {
+  const [, host = "", port] = /^(.*):(\d+)$/.exec(target) ?? [];
+  return socksReply(join(folder, name), host, Number(port));
 }
 
 test("nothing is reached before the browser has a session", async () => {
   const fresh = await listening("fresh");
   onTestFinished(() => fresh.close());
-  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(403);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(403);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(NOT_ALLOWED);
   fresh.open();
-  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(200);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(200);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(0);
 });
 
 // What a browser would have normalised: somebody who took a browser over would not.
 test.each([
-  ["GET", "http://0x7f.1:1/"],
-  ["CONNECT", "0x7f.1:1"],
-  ["CONNECT", "2130706433:1"],
-  ["CONNECT", "0177.0.0.1:1"],
-  ["CONNECT", "127.1:1"],
-  ["CONNECT", "localhost:1"],
-  ["CONNECT", "LOCALHOST:1"],
-  ["CONNECT", "[::1]:1"],
-  ["CONNECT", "[::ffff:127.0.0.1]:1"],
-  ["CONNECT", "[::ffff:7f00:1]:1"],
-  ["CONNECT", "[0:0:0:0:0:ffff:7f00:1]:1"],
-  ["CONNECT", "169.254.169.254:80"],
-])("%s %s is refused", async (method, target) => {
-  expect(await ask(method, target)).toBe(403);
+  "0x7f.1:1",
+  "2130706433:1",
+  "0177.0.0.1:1",
+  "127.1:1",
+  "localhost:1",
+  "LOCALHOST:1",
+  "[::1]:1",
+  "[::ffff:127.0.0.1]:1",
+  "[::ffff:7f00:1]:1",
+  "[0:0:0:0:0:ffff:7f00:1]:1",
+  "169.254.169.254:80",
+])("%s is refused", async (target) => {
+  expect(await ask(target)).toBe(NOT_ALLOWED);
 });
 
-test("a name without an address is 502", async () => {
-  expect(await ask("GET", "http://no-such-name.invalid/")).toBe(502);
+test("a name without an address is no host", async () => {
+  expect(await ask("no-such-name.invalid:80")).toBe(NO_HOST);
+});
+
+test.each([25, 465, 587])("port %i is closed for every target", async (port) => {
+  expect(await ask(`1.1.1.1:${port}`)).toBe(NOT_ALLOWED);
+});
+
+test("a mail port is opened by its exact pair", async () => {
+  const server = createServer((socket) => socket.end("220 ready")).listen(25, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: 25 }]));
+  onTestFinished(() => made.close());
+  await made.listen(join(folder, "mail"));
+  made.open();
+  expect(await ask("127.0.0.1:25", "mail")).toBe(0);
+  expect(await ask("127.0.0.2:25", "mail")).toBe(NOT_ALLOWED);
 });
