@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
-import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { Handover } from "../playwrights/messages.ts";
@@ -10,7 +9,7 @@ import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
 import { hiding } from "./paths.ts";
 import { insidesOf, playwrightOf } from "./packages.ts";
-import { closePrograms, recordWithSystem } from "./programs.ts";
+import { FFMPEG, closePrograms, recordWithSystem } from "./programs.ts";
 import { refuseCdp, rewriteMessages, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
@@ -30,7 +29,7 @@ closePrograms();
 recordWithSystem(insidesOf(version));
 tellOwnHandlers(playwright);
 refuseCdp(playwright);
-rewriteMessages(playwright, hiding([root, PROJECT, dirname(process.execPath), "/usr/bin"]));
+rewriteMessages(playwright, hiding([root, PROJECT, process.execPath, FFMPEG]));
 const attachments = new Map<string, Attachment>();
 process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;
