@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
 import { Site } from "./site.ts";
-import { socksReply } from "./socks-client.ts";
+import { firstLine } from "./socks-client.ts";
 
 let site: Site;
 let folder: string;
@@ -32,13 +32,13 @@ async function listening(name: string): Promise<Forwarder> {
   return made;
 }
 
-const NOT_ALLOWED = 2;
-const NO_HOST = 4;
+const NOT_ALLOWED = "HTTP/1.1 403 Forbidden";
+const NO_HOST = "4";
 
 /** Asks a forwarder for a target, as it stands in the text: `host:port`. */
-function ask(target: string, name = "s"): Promise<number> {
+function ask(target: string, name = "s"): Promise<string> {
   const [, host = "", port] = /^(.*):(\d+)$/.exec(target) ?? [];
-  return socksReply(join(folder, name), host, Number(port));
+  return firstLine(join(folder, name), host, Number(port));
 }
 
 test("nothing is reached before the browser has a session", async () => {
@@ -46,7 +46,7 @@ test("nothing is reached before the browser has a session", async () => {
   onTestFinished(() => fresh.close());
   expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(NOT_ALLOWED);
   fresh.open();
-  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(0);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe("HTTP/1.1 200 OK");
 });
 
 // What a browser would have normalised: somebody who took a browser over would not.
@@ -75,13 +75,13 @@ test.each([25, 465, 587])("port %i is closed for every target", async (port) => 
 });
 
 test("a mail port is opened by its exact pair", async () => {
-  const server = createServer((socket) => socket.end("220 ready")).listen(25, "127.0.0.1");
+  const server = createServer((socket) => socket.end("220 ready\r\n")).listen(25, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: 25 }]));
   onTestFinished(() => made.close());
   await made.listen(join(folder, "mail"));
   made.open();
-  expect(await ask("127.0.0.1:25", "mail")).toBe(0);
+  expect(await ask("127.0.0.1:25", "mail")).toBe("220 ready");
   expect(await ask("127.0.0.2:25", "mail")).toBe(NOT_ALLOWED);
 });
