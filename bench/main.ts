@@ -1,6 +1,7 @@
 import { benchBrowser } from "./browser/bench.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
+import { benchNeighbour } from "./neighbour/bench.ts";
 import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
@@ -14,6 +15,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   relay: benchRelay,
   gateway: benchGateway,
   burst: benchBurst,
+  neighbour: benchNeighbour,
   vm: benchVm,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,

@@ -1,4 +1,5 @@
 import { mkdir, readFile, readdir, rmdir, stat, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { killQuietly } from "./processes.ts";
@@ -7,6 +8,11 @@ const ROOT = "/sys/fs/cgroup";
 /** Exists where the machine has version 2. */
 const UNIFIED = join(ROOT, "cgroup.controllers");
 const MIB = 1024 * 1024;
+/** The time within which a share of the processors is counted. */
+const PERIOD_US = 100_000;
+/** What one busy program weighs. */
+const WEIGHT_V1 = { file: "cpu.shares", one: 1024 };
+const WEIGHT_V2 = { file: "cpu.weight", one: 100 };
 const REMOVE_TRIES = 50;
 const REMOVE_PAUSE_MS = 20;
 
@@ -19,43 +25,62 @@ export interface Caps {
   memoryBytes: number;
   /** Threads count too. */
   tasks: number;
+  /** Processors that the group may keep busy. Absent: all, and the group has no share of its own. */
+  cores?: number;
 }
 
-/** Memory and task caps of a host's programs, in cgroups of one run of the host. Version 2, else version 1. */
+const CONTROLLERS = ["memory", "pids", "cpu"] as const;
+/** A run's folder by controller; null where the computer does not have it. */
+type Homes = Record<(typeof CONTROLLERS)[number], string | null>;
+
+/** Caps of a host's programs, in cgroups of one run of the host. Version 2, else version 1. */
 export class Cgroups {
-  /** The run's folder in each hierarchy; these folders, and the groups in them, are removed at the end. */
-  readonly folders: string[];
+  readonly #homes: Homes;
   readonly #version: 1 | 2;
 
-  private constructor(folders: string[], version: 1 | 2) {
-    this.folders = folders;
+  private constructor(homes: Homes, version: 1 | 2) {
+    this.#homes = homes;
     this.#version = version;
   }
 
-  /** Makes the run's cgroups. Null where this process may not, or the computer has none. */
+  /** Makes the run's cgroups. Null where this process may not, or the computer has none for memory and tasks. */
   static async make(run: string): Promise<Cgroups | null> {
-    const isV2 = await exists(UNIFIED);
-    const cgroups = new Cgroups(await groupsOf(run), isV2 ? 2 : 1);
+    const version = (await exists(UNIFIED)) ? 2 : 1;
+    const homes = await homesOf(run);
     try {
-      for (const folder of cgroups.folders) await mkdir(folder);
-      if (isV2) await writeFile(join(ROOT, run, "cgroup.subtree_control"), "+memory +pids");
-      await removeGroups(await cgroups.add("probe", { memoryBytes: MIB, tasks: 1 }));
+      for (const folder of foldersOf({ ...homes, cpu: null })) await mkdir(folder);
+      homes.cpu = version === 2 ? await delegate(join(ROOT, run)) : await madeIfAllowed(homes.cpu);
+      const cgroups = new Cgroups(homes, version);
+      await removeGroups(await cgroups.add("probe", { memoryBytes: MIB, tasks: 1, cores: 1 }));
+      await cgroups.#weigh();
       return cgroups;
     } catch {
-      await clearGroups(cgroups.folders);
+      await clearGroups(foldersOf(homes));
       return null;
     }
   }
 
   /** Makes a capped group and returns its folder in each hierarchy. */
-  async add(name: string, { memoryBytes, tasks }: Caps): Promise<string[]> {
-    const folders = this.folders.map((folder) => join(folder, name));
-    for (const folder of folders) await mkdir(folder);
-    const [first = "", last = first] = folders;
-    const memory = this.#version === 2 ? "memory.max" : "memory.limit_in_bytes";
-    await writeFile(join(first, memory), String(memoryBytes));
-    await writeFile(join(last, "pids.max"), String(tasks));
-    return folders;
+  async add(name: string, { memoryBytes, tasks, cores }: Caps): Promise<string[]> {
+    const { memory, pids, cpu } = this.#homes;
+    const homes = foldersOf({ memory, pids, cpu: cores === undefined ? null : cpu });
+    for (const home of homes) await mkdir(join(home, name));
+    const isV2 = this.#version === 2;
+    await write(memory, name, isV2 ? "memory.max" : "memory.limit_in_bytes", memoryBytes);
+    await write(pids, name, "pids.max", tasks);
+    if (cores !== undefined) {
+      const quotaUs = Math.round(cores * PERIOD_US);
+      if (isV2) await write(cpu, name, "cpu.max", `${quotaUs} ${PERIOD_US}`);
+      else await write(cpu, name, "cpu.cfs_quota_us", quotaUs);
+    }
+    return homes.map((home) => join(home, name));
+  }
+
+  /** The groups together weigh as much as a busy program on every processor; among themselves they are equal. */
+  async #weigh(): Promise<void> {
+    const { cpu } = this.#homes;
+    const { file, one } = this.#version === 2 ? WEIGHT_V2 : WEIGHT_V1;
+    await write(cpu, "", file, one * availableParallelism());
   }
 }
 
@@ -67,10 +92,54 @@ export function inCgroups(folders: string[], command: string[]): string[] {
 
 /** Where the cgroups of a run are, whether they exist or not. */
 export async function groupsOf(run: string): Promise<string[]> {
-  const parents = (await exists(UNIFIED))
-    ? [ROOT]
-    : await Promise.all(["memory", "pids"].map(ownV1));
-  return parents.map((parent) => join(parent, run));
+  return foldersOf(await homesOf(run));
+}
+
+async function homesOf(run: string): Promise<Homes> {
+  if (await exists(UNIFIED)) {
+    const home = join(ROOT, run);
+    return { memory: home, pids: home, cpu: home };
+  }
+  const hasCpu = await exists(join(ROOT, "cpu"));
+  const [memory, pids, cpu] = await Promise.all(CONTROLLERS.map(ownV1));
+  return {
+    memory: join(memory ?? ROOT, run),
+    pids: join(pids ?? ROOT, run),
+    cpu: hasCpu && cpu !== undefined ? join(cpu, run) : null,
+  };
+}
+
+/** Each folder once. */
+function foldersOf(homes: Homes): string[] {
+  const all = CONTROLLERS.map((controller) => homes[controller]);
+  return [...new Set(all.filter((home) => home !== null))];
+}
+
+/** Hands the controllers of version 2 to the groups of a run; returns the home of `cpu`, null where it is not to be had. */
+async function delegate(home: string): Promise<string | null> {
+  const control = join(home, "cgroup.subtree_control");
+  await writeFile(control, "+memory +pids");
+  return writeFile(control, "+cpu").then(
+    () => home,
+    () => null,
+  );
+}
+
+async function madeIfAllowed(home: string | null): Promise<string | null> {
+  if (home === null) return null;
+  return mkdir(home).then(
+    () => home,
+    () => null,
+  );
+}
+
+async function write(
+  home: string | null,
+  name: string,
+  file: string,
+  value: number | string,
+): Promise<void> {
+  if (home !== null) await writeFile(join(home, name, file), String(value));
 }
 
 /** Removes a run's cgroups with the groups in them, and ends the processes that are still in them. */
@@ -108,7 +177,9 @@ export async function removeGroups(folders: string[]): Promise<void> {
 // that of the computer outside; then the mount itself is the own cgroup.
 async function ownV1(controller: string): Promise<string> {
   const lines = (await readFile("/proc/self/cgroup", "utf8").catch(() => "")).split("\n");
-  const mine = lines.map((line) => line.split(":")).find((parts) => parts[1] === controller);
+  const mine = lines
+    .map((line) => line.split(":"))
+    .find((parts) => parts[1]?.split(",").includes(controller));
   const own = join(ROOT, controller, mine?.[2] ?? "");
   return (await exists(own)) ? own : join(ROOT, controller);
 }

@@ -26,8 +26,12 @@ export function speedGoals(samples: Samples, atCapMs: number[]): Goal[] {
     ...ours.map((name) => absolute(`${name}: create, p50`, 20, of(name, "create"))),
     ...ours.map((name) => absolute(`${name}: DELETE ack, p50`, 10, of(name, "release"))),
     absolute("create at cap after the ack, p95", 50, summarize(atCapMs).p95),
-    ratio("ours /ws: 50 evaluates / run-server", 1.35, "evaluates", gatewayWs, runServer),
+    ratio("ours /ws: 50 evaluates / run-server", 1.15, "evaluates", gatewayWs, runServer),
     ratio("ours /cdp: 50 evaluates / run-server", 1, "evaluates", gatewayCdp, runServer),
+    ...ours.map((name) => ratio(`${name}: goto / run-server`, 1.1, "goto", name, runServer)),
+    ...ours.map((name) =>
+      ratio(`${name}: screenshot / run-server`, 1.1, "screenshot", name, runServer),
+    ),
     ...([gatewayWs, gatewayCdp] as const).flatMap((name) => [
       ratio(`${name}: 5 MB result / straight`, 1.2, "bulk", name, straight[name]),
       ratio(`${name}: screenshot / straight`, 1.2, "screenshot", name, straight[name]),

@@ -1,6 +1,8 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
+
+import { SLOT_DISK_BYTES, TMP_BYTES } from "./caps.ts";
 import { type NetworkPrograms, inOwnNetwork } from "./network.ts";
 
 /** The programs that slots need. */
@@ -25,7 +27,16 @@ export const NAMESPACES = [
   "--new-session",
 ];
 export const STATUS = ["--json-status-fd", String(STATUS_FD)];
-export const OWN = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
+export const OWN = [
+  "--proc",
+  "/proc",
+  "--dev",
+  "/dev",
+  "--size",
+  String(TMP_BYTES),
+  "--tmpfs",
+  "/tmp",
+];
 const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 const READABLE = [
   "/etc/fonts",
@@ -97,7 +108,8 @@ function workspace(folder: string): string[] {
   };
   const env = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
   // Nothing from outside: Node hands the flags of the pool, with paths, to what it starts.
-  return ["--bind", folder, folder, "--chdir", folder, "--clearenv", ...env];
+  const disk = ["--size", String(SLOT_DISK_BYTES), "--tmpfs", folder];
+  return [...disk, "--chdir", folder, "--clearenv", ...env];
 }
 
 // Merged systems have links to /usr here, others folders.

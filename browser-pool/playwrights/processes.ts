@@ -4,7 +4,7 @@ import { type Socket, connect } from "node:net";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { type Cgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
-import { SLOT_CAPS } from "../launch/caps.ts";
+import { PLAYWRIGHT_CAPS } from "../launch/caps.ts";
 import type { Fitness } from "../launch/fitness.ts";
 import { playwrightCommand } from "./command.ts";
 import { SandboxedProcess } from "../launch/process.ts";
@@ -107,7 +107,7 @@ export class PlaywrightProcesses {
     const uid = fitness.playwrightUid;
     if (uid !== null) await chown(home, uid, uid);
     this.#starts += 1;
-    const groups = cgroups ? await cgroups.add(`playwright-${this.#starts}`, SLOT_CAPS) : [];
+    const groups = cgroups ? await cgroups.add(`playwright-${this.#starts}`, PLAYWRIGHT_CAPS) : [];
     const command = await playwrightCommand({ fitness, root, version, cgroups: groups });
     const process = new SandboxedProcess(command, true);
     void process.exited.then(() => this.#ended(version, process, groups));

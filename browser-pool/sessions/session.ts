@@ -43,7 +43,9 @@ export class Session {
   /** Closes the sockets with the reason. The caller retires the slot. */
   end(reason: EndReason): void {
     this.#cancelDeadline();
-    this.sockets.end(GOODBYES[reason].code, GOODBYES[reason].reason);
+    const { code, reason: words } = GOODBYES[reason];
+    const { excess } = this.slot;
+    this.sockets.end(code, excess ? `The session has ended: ${excess}.` : words);
   }
 
   report(ended?: HostEndReason): SlotReport {

@@ -170,7 +170,8 @@ export class Sessions {
     if (!session) return;
     this.#sessions.delete(id);
     session.end(reason);
-    this.#options.log.info({ slot: session.slot.number, reason }, "session_ended");
+    const { number: slot, excess } = session.slot;
+    this.#options.log.info({ slot, reason, ...(excess && { excess }) }, "session_ended");
     if (isOwn(reason)) {
       this.#ended.set(id, session.report(reason));
       this.#refuse(id);

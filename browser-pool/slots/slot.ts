@@ -5,9 +5,13 @@ import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
+import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
+import { watchFolder } from "./folder-watch.ts";
+
+const MIB = 1024 ** 2;
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -41,6 +45,8 @@ export class Slot {
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
   #closing: Promise<void> | null = null;
+  #unwatch: (() => void) | null = null;
+  #excess: string | null = null;
   #isDead = false;
 
   constructor(number: number, index: number, parts: SlotParts, browser: Browser) {
@@ -57,6 +63,11 @@ export class Slot {
   /** Whether the browser has died. */
   get isDead(): boolean {
     return this.#isDead;
+  }
+
+  /** What the slot took beyond its caps, when its browser was ended for that. */
+  get excess(): string | null {
+    return this.#excess;
   }
 
   /** The pid of the slot's outermost process. */
@@ -81,13 +92,19 @@ export class Slot {
     }
   }
 
-  /** Opens the way out of the browser, once it has a session. */
+  /** Opens the way out of the browser, once it has a session, and sees to it that the session keeps to its cap of files. */
   open(): void {
-    this.#parts.forwarder.open();
+    const { forwarder, shared, process } = this.#parts;
+    forwarder.open();
+    this.#unwatch = watchFolder(shared.files, FILES_CAP, () => {
+      this.#excess = `files beyond ${FILES_CAP.bytes / MIB} MiB or ${FILES_CAP.entries} entries`;
+      void process?.kill();
+    });
   }
 
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
+    this.#unwatch?.();
     this.#closing ??= removeSlot(this.#parts);
     return this.#closing;
   }

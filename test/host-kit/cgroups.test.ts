@@ -1,0 +1,52 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { Cgroups, clearGroups, groupsOf, inCgroups } from "@svc/host-kit/cgroups.ts";
+
+const RUN = `svc-test-${process.pid}`;
+const MIB = 1024 * 1024;
+const SPIN = "const end = Date.now() + 1000; while (Date.now() < end);";
+
+describe.skipIf(process.getuid?.() !== 0)("caps of a group", () => {
+  afterEach(async () => clearGroups(await groupsOf(RUN)));
+
+  /** Runs a Node program in a group with these caps. Returns its exit code and how often it was stopped for the processor. */
+  async function run(program: string, cores?: number) {
+    const cgroups = await Cgroups.make(RUN);
+    if (!cgroups) throw new Error("no cgroups");
+    const caps = { memoryBytes: 256 * MIB, tasks: 64, ...(cores !== undefined && { cores }) };
+    const groups = await cgroups.add("group", caps);
+    const [command = "", ...args] = inCgroups(groups, [process.execPath, "-e", program]);
+    const [code] = await once(spawn(command, args, { stdio: "ignore" }), "exit");
+    const stat = groups.map((group) => statOf(group)).find((text) => text.includes("nr_throttled"));
+    return { code, throttled: Number(/nr_throttled (\d+)/.exec(stat ?? "")?.[1] ?? 0) };
+  }
+
+  test("a program gets no more processor than its cap", async () => {
+    const { code, throttled } = await run(SPIN, 0.5);
+    expect(code).toBe(0);
+    expect(throttled).toBeGreaterThan(0);
+  });
+
+  test("a group without a cap of processors is never stopped", async () => {
+    expect(await run(SPIN)).toEqual({ code: 0, throttled: 0 });
+  });
+
+  test("nothing of a run is left", async () => {
+    await run("");
+    const groups = await groupsOf(RUN);
+    expect(groups.length).toBeGreaterThan(0);
+    await clearGroups(groups);
+    for (const group of groups) expect(existsSync(group)).toBe(false);
+  });
+});
+
+function statOf(group: string): string {
+  try {
+    return readFileSync(join(group, "cpu.stat"), "utf8");
+  } catch {
+    return "";
+  }
+}
