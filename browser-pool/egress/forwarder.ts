@@ -12,7 +12,7 @@ import { tellRefusal } from "./told-refusal.ts";
 /** A browser's own patience with a proxy ends a little later. */
 const CONNECT_MS = 25_000;
 /** More than a browser opens: 32 to each proxy, and its WebSockets. */
-const MAX_CONNECTIONS = 512;
+export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
 
 /**

@@ -1,7 +1,6 @@
 import { lstat, readlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
-
 import { SLOT_DISK_BYTES, TMP_BYTES } from "./caps.ts";
 import { type NetworkPrograms, inOwnNetwork } from "./network.ts";
 
