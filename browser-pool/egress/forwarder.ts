@@ -12,7 +12,7 @@ import { tellRefusal } from "./told-refusal.ts";
 /** A browser's own patience with a proxy ends a little later. */
 const CONNECT_MS = 25_000;
 /** More than a browser opens: 32 to each proxy, and its WebSockets. */
-const MAX_CONNECTIONS = 512;
+export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
 
 /**
@@ -35,18 +35,24 @@ export class Forwarder {
   /** Takes connections on unix sockets. */
   async listen(...paths: string[]): Promise<void> {
     for (const path of paths) {
-      const server = createServer({ allowHalfOpen: true });
-      this.#serve(server, false);
+      const server = createServer();
+      this.serve(server);
       server.listen(path);
       await once(server, "listening");
     }
   }
 
-  /** Takes connections of the browser from a server that listens already. A refusal is told to its pages. */
+  /** Takes connections from a server. */
   serve(server: Server): void {
+    if (this.#isClosed) {
+      server.close();
+      return;
+    }
     // A server that was handed over knows no options.
     Object.assign(server, { allowHalfOpen: true });
-    this.#serve(server, true);
+    this.#servers.push(server);
+    server.on("error", () => server.close());
+    server.on("connection", (client) => void this.#take(client));
   }
 
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
@@ -61,16 +67,7 @@ export class Forwarder {
     for (const client of this.#clients) client.destroy();
   }
 
-  #serve(server: Server, isBrowser: boolean): void {
-    if (this.#isClosed) {
-      server.close();
-      return;
-    }
-    this.#servers.push(server);
-    server.on("connection", (client) => void this.#take(client, isBrowser));
-  }
-
-  async #take(client: Socket, isBrowser: boolean): Promise<void> {
+  async #take(client: Socket): Promise<void> {
     this.#clients.add(client);
     const leaving = new AbortController();
     client.once("close", () => {
@@ -82,19 +79,14 @@ export class Forwarder {
     const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(CONNECT_MS)]);
     try {
       const target = await readTarget(client, signal);
-      await this.#forward(client, target, isBrowser, signal);
+      await this.#forward(client, target, signal);
     } catch {
       // The client left, speaks something else or is slow: nobody waits for an answer.
       client.destroy();
     }
   }
 
-  async #forward(
-    client: Socket,
-    target: SocksTarget,
-    isBrowser: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
       if (this.#clients.size > MAX_CONNECTIONS)
@@ -105,7 +97,7 @@ export class Forwarder {
     } catch (error) {
       const refusal = refusalOf(error);
       this.failures.note(host, port, refusal);
-      if (isBrowser && refusal.reason !== null) await tellRefusal(client, refusal.reason, signal);
+      if (refusal.reason !== null) await tellRefusal(client, refusal.reason, signal);
       else {
         refuse(client, refusal.netError);
         client.end();

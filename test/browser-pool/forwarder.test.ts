@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
-import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
+import { Forwarder, MAX_CONNECTIONS } from "../../browser-pool/egress/forwarder.ts";
+import { OddOrigin } from "./odd-origins.ts";
 import { Site } from "./site.ts";
-import { socksReply } from "./socks-client.ts";
+import { askSocks, firstLine } from "./socks-client.ts";
 
 let site: Site;
 let folder: string;
@@ -32,13 +33,13 @@ async function listening(name: string): Promise<Forwarder> {
   return made;
 }
 
-const NOT_ALLOWED = 2;
-const NO_HOST = 4;
+const NOT_ALLOWED = "HTTP/1.1 403 Forbidden";
+const NO_HOST = "4";
 
 /** Asks a forwarder for a target, as it stands in the text: `host:port`. */
-function ask(target: string, name = "s"): Promise<number> {
+function ask(target: string, name = "s"): Promise<string> {
   const [, host = "", port] = /^(.*):(\d+)$/.exec(target) ?? [];
-  return socksReply(join(folder, name), host, Number(port));
+  return firstLine(join(folder, name), host, Number(port));
 }
 
 test("nothing is reached before the browser has a session", async () => {
@@ -46,7 +47,7 @@ test("nothing is reached before the browser has a session", async () => {
   onTestFinished(() => fresh.close());
   expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(NOT_ALLOWED);
   fresh.open();
-  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(0);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe("HTTP/1.1 200 OK");
 });
 
 // What a browser would have normalised: somebody who took a browser over would not.
@@ -75,13 +76,53 @@ test.each([25, 465, 587])("port %i is closed for every target", async (port) => 
 });
 
 test("a mail port is opened by its exact pair", async () => {
-  const server = createServer((socket) => socket.end("220 ready")).listen(25, "127.0.0.1");
+  const server = createServer((socket) => socket.end("220 ready\r\n")).listen(25, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: 25 }]));
   onTestFinished(() => made.close());
   await made.listen(join(folder, "mail"));
   made.open();
-  expect(await ask("127.0.0.1:25", "mail")).toBe(0);
+  expect(await ask("127.0.0.1:25", "mail")).toBe("220 ready");
   expect(await ask("127.0.0.2:25", "mail")).toBe(NOT_ALLOWED);
+});
+
+test("an origin that resets ends its own connection and nothing else", async () => {
+  const origin = await OddOrigin.start((socket) => void socket.resetAndDestroy());
+  onTestFinished(() => origin.stop());
+  const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: origin.port }]));
+  onTestFinished(() => made.close());
+  await made.listen(join(folder, "reset"));
+  made.open();
+  const { reply, socket } = await askSocks(join(folder, "reset"), "127.0.0.1", origin.port);
+  expect(reply).toBe(0);
+  const ended = once(socket, "close");
+  socket.resume().write("GET / HTTP/1.1\r\n\r\n");
+  await ended;
+  expect(await ask(`10.0.0.1:80`, "reset")).toBe(NOT_ALLOWED);
+});
+
+test("a client that says nothing, or something else, is let go", async () => {
+  const socket = connect(join(folder, "s"));
+  const ended = once(socket, "close");
+  socket.resume().write("GET / HTTP/1.1\r\n\r\n");
+  await ended;
+  expect(await ask(`127.0.0.1:${site.port}`)).toBe("HTTP/1.1 200 OK");
+});
+
+test("connections beyond the cap are refused, and the others go on", async () => {
+  const made = await listening("many");
+  onTestFinished(() => made.close());
+  made.open();
+  const path = join(folder, "many");
+  const open = await Promise.all(
+    Array.from({ length: MAX_CONNECTIONS }, () => askSocks(path, "127.0.0.1", site.port)),
+  );
+  expect(await ask(`127.0.0.1:${site.port}`, "many")).toBe(NOT_ALLOWED);
+  for (const { socket } of open.slice(1)) socket.destroy();
+  const [first] = open;
+  first?.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const heard = first && once(first.socket, "data");
+  first?.socket.resume();
+  expect(String(await heard)).toContain("200 OK");
 });

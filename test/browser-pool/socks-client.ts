@@ -1,10 +1,18 @@
+import { once } from "node:events";
 import { type Socket, connect } from "node:net";
 
-/** What a forwarder replies to a client that asks for this target: 0 where it is reached (RFC 1928, section 6). */
-export async function socksReply(path: string, host: string, port: number): Promise<number> {
+/** The first line that a client hears which asks a forwarder for this target; the number of its reply where it is no target. */
+export async function firstLine(path: string, host: string, port: number): Promise<string> {
   const { reply, socket } = await askSocks(path, host, port);
-  socket.destroy();
-  return reply;
+  try {
+    if (reply !== 0) return String(reply);
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.resume();
+    const [chunk]: unknown[] = await once(socket, "data");
+    return String(chunk).split("\r\n", 1)[0] ?? "";
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** The same, with the socket that leads to the target from then on. */

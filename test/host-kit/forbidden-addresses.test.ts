@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
-import { socksReply } from "../browser-pool/socks-client.ts";
+import { firstLine } from "../browser-pool/socks-client.ts";
 import {
   FORBIDDEN_IPV4,
   FORBIDDEN_IPV6,
@@ -69,7 +69,7 @@ function isIn(ranges: readonly string[], address: string): boolean {
 const V4 = FORBIDDEN_IPV4.map(({ range }) => range);
 const V6 = FORBIDDEN_IPV6.map(({ range }) => range);
 
-const NOT_ALLOWED = 2;
+const NOT_ALLOWED = "HTTP/1.1 403 Forbidden";
 
 let folder: string;
 let forwarder: Forwarder;
@@ -86,8 +86,8 @@ afterAll(async () => {
 });
 
 /** What a browser's forwarder answers to a connection to this address. */
-function connect(address: string): Promise<number> {
-  return socksReply(join(folder, "s"), address, 443);
+function connect(address: string): Promise<string> {
+  return firstLine(join(folder, "s"), address, 443);
 }
 
 describe("the forbidden ranges", () => {
