@@ -2,9 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { Readable, Writable } from "node:stream";
+import { stopReading } from "./reading.ts";
 
 const KILL_MS = 2_000;
 const STDERR_BYTES = 4_096;
+/** Much more than bwrap has to tell. */
+const STATUS_BYTES = 4_096;
 /** What shells and bwrap add to the number of the signal that ended their child. */
 const SIGNALLED = 128;
 
@@ -40,14 +43,14 @@ export class SandboxedProcess {
     this.toInside = input;
     this.fromInside = output;
     if (stderr instanceof Readable) stderr.on("data", (text) => this.#hear(String(text)));
-    if (status instanceof Readable) status.on("data", (text) => (this.#status += String(text)));
+    if (status instanceof Readable) status.on("data", (text) => this.#hearStatus(String(text)));
   }
 
-  /** Hands a socket over to the program; this process has the socket no more. */
+  /** Hands a socket over to the program. This process holds the socket too, and reads nothing of it any more. */
   give(message: object, socket: Socket): void {
     stopReading(socket);
-    // A program that ends before it has the socket ends the socket too.
-    this.#child.send(message, socket, () => {});
+    // A program that has ended has no use for it; its holder learns of the end by itself.
+    this.#child.send(message, socket, { keepOpen: true }, () => {});
   }
 
   /** The last bytes of its stderr. */
@@ -96,6 +99,10 @@ export class SandboxedProcess {
     if (this.pid !== null && !this.#isOver()) signal(-this.pid);
   }
 
+  #hearStatus(text: string): void {
+    if (this.#status.length < STATUS_BYTES) this.#status += text;
+  }
+
   #hear(text: string): void {
     this.#stderr = (this.#stderr + text).slice(-STDERR_BYTES);
   }
@@ -108,13 +115,4 @@ function signal(pid: number): void {
   } catch {
     // It is gone already.
   }
-}
-
-/** Stops reading from a socket that is being handed over: until the other side has it, both do, and its bytes are for the other. */
-function stopReading(socket: Socket): void {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  const stop: unknown =
-    typeof handle === "object" && handle !== null ? Reflect.get(handle, "readStop") : null;
-  if (typeof stop !== "function") throw new TypeError("a socket that cannot be handed over");
-  stop.call(handle);
 }

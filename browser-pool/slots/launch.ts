@@ -124,12 +124,19 @@ async function connect(
   const mux = new CdpMux(pipe, end.resolve);
   void process.exited.then(end.resolve);
   const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
-  // Opens the cookie store now, so that a session with a profile need not wait for it.
-  const ready = Promise.all([playwrights.warm(), mux.call("Storage.getCookies")]);
   try {
-    await inBrowser(ready, LAUNCH_MS, died);
+    await inBrowser(prepared(mux, playwrights), LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
   return { pipe, mux, playwrights, died };
+}
+
+async function prepared(mux: CdpMux, playwrights: SlotPlaywrights): Promise<void> {
+  // Every new session has a page. The cookie store is opened so that a session with a profile need not wait for it.
+  await Promise.all([
+    mux.call("Target.createTarget", { url: "about:blank" }),
+    mux.call("Storage.getCookies"),
+  ]);
+  await playwrights.prove();
 }
