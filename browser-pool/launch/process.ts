@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { Readable, Writable } from "node:stream";
+import { ChannelGuard } from "./channel.ts";
 import { stopReading } from "./reading.ts";
 
 const KILL_MS = 2_000;
@@ -18,6 +19,8 @@ export class SandboxedProcess {
   /** Resolves when the outermost process has ended. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #guard: ChannelGuard | null;
+  #hasMisbehaved = false;
   #status = "";
   #stderr = "";
 
@@ -32,6 +35,8 @@ export class SandboxedProcess {
       // No variable of this process: its environment holds the host token.
       env: { PATH: "/usr/bin:/bin" },
     });
+    // The guard comes first: nothing of the channel is read before this returns.
+    this.#guard = hasChannel ? new ChannelGuard(this.#child, () => this.#misbehaved()) : null;
     this.exited = new Promise((resolve) => {
       this.#child.once("error", () => resolve());
       this.#child.once("exit", () => resolve());
@@ -49,8 +54,14 @@ export class SandboxedProcess {
   /** Hands a socket over to the program. This process holds the socket too, and reads nothing of it any more. */
   give(message: object, socket: Socket): void {
     stopReading(socket);
+    this.#guard?.gave();
     // A program that has ended has no use for it; its holder learns of the end by itself.
     this.#child.send(message, socket, { keepOpen: true }, () => {});
+  }
+
+  /** Whether the program was ended because it wrote into its channel what no such program writes. */
+  get hasMisbehaved(): boolean {
+    return this.#hasMisbehaved;
   }
 
   /** The last bytes of its stderr. */
@@ -88,6 +99,11 @@ export class SandboxedProcess {
     const last = setTimeout(() => this.#killGroup(), KILL_MS);
     await this.exited;
     clearTimeout(last);
+  }
+
+  #misbehaved(): void {
+    this.#hasMisbehaved = true;
+    void this.kill();
   }
 
   #isOver(): boolean {

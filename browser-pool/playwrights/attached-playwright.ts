@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { readCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
@@ -14,6 +15,8 @@ import { UnknownPlaywright } from "./served-versions.ts";
 /** More messages about sockets in a second than a sound Playwright has: it tells of each socket once a second. */
 const MOST_CONTROLS = 1_000;
 const SECOND_MS = 1_000;
+/** A call that Playwright makes for the longest message of a client, whose text it may write with escapes. */
+const MOST_BYTES = 2 * LIMITS.wireMessageBytes;
 
 interface Waiting {
   resolve: (answer: Answer) => void;
@@ -54,7 +57,7 @@ export class AttachedPlaywright implements MuxClient {
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
-    this.#line = new CdpPipe(socket, socket);
+    this.#line = new CdpPipe(socket, socket, MOST_BYTES);
     const ask = (message: Question): void => void this.#line.write(controlText(message));
     this.sockets = new HandedSockets(browser, ask, slot.onUntaken);
     this.ended = new Promise((resolve) => {

@@ -5,6 +5,8 @@ import type { SandboxedProcess } from "../launch/process.ts";
 const WORDS = 3;
 const MIB = 1024 * 1024;
 const OUT_OF_MEMORY = `Playwright used more than ${PLAYWRIGHT_CAPS.memoryBytes / MIB} MiB of memory and was ended.`;
+const MISBEHAVED =
+  "Playwright wrote what no Playwright writes into its process channel, and was ended.";
 
 /** A Playwright, or its connection, ended before a question was answered. */
 export class PlaywrightGone extends Error {
@@ -23,6 +25,7 @@ export interface Ending {
 
 /** Why a process that nobody here has ended has ended. */
 export async function endingOf(process: SandboxedProcess, groups: string[]): Promise<Ending> {
+  if (process.hasMisbehaved) return { reason: MISBEHAVED, isFault: true };
   const isHeap = /heap out of memory/.test(process.lastWords);
   if (isHeap || (await isOutOfMemory(groups))) return { reason: OUT_OF_MEMORY, isFault: true };
   const { killedBy } = process;

@@ -64,7 +64,7 @@ export function readControl(bytes: Buffer): unknown {
 }
 
 /** The longest answer: an error of Playwright may quote a call log. */
-const ANSWER_BYTES = 64 * 1024;
+export const ANSWER_BYTES = 64 * 1024;
 
 /** The answer in a message, null when the message is none. */
 export function readAnswer(bytes: Buffer): Answer | null {
