@@ -58,6 +58,11 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     return this.#org;
   }
 
+  /** The processes that are attached to this slot, or are being attached. */
+  get processes(): PlaywrightProcess[] {
+    return [...this.#links.values()].map(({ process }) => process);
+  }
+
   /**
    * Gives the slot to an org. The warm Playwright stays when the org has no other one and its clients may speak that minor;
    * otherwise it is let go of. `version`: the minor that the clients will speak, null when that is not known.
@@ -174,8 +179,9 @@ export class SlotPlaywrights implements Tenant, NextSlot {
   #link(version: WireVersion): Link {
     const known = this.#links.get(version);
     if (known) return known;
-    const { warm } = this.#processes;
-    const process = this.#org === null ? warm.get() : this.#processes.of(this.#org, version);
+    const process =
+      this.#org === null ? this.#processes.warm.get() : this.#processes.of(this.#org, version);
+    if (process.version !== version) throw new Error("a slot without an org has the warm version");
     const tie = process.tie(this);
     const attached = this.#attachTo(process, tie.signal);
     const link = { process, tie, attached };
