@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
@@ -18,6 +19,7 @@ describe.skipIf(await missingBrowser())("Playwrights of two orgs on one pool", (
 
   beforeAll(async () => {
     site = createServer((_request, response) => response.end(BULK)).listen(0, "127.0.0.1");
+    await once(site, "listening");
     url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
     const env = { SVC_WARM_FAST: "3", SVC_EGRESS_ALLOW: new URL(url).host };
     rig = await Rig.start({ env });
@@ -85,7 +87,7 @@ describe.skipIf(await missingBrowser())("Playwrights of two orgs on one pool", (
       const fill = async (): Promise<void> => {
         for (;;) await request.get(url);
       };
-      await expect(fill()).rejects.toThrow("closed");
+      await expect(fill()).rejects.toThrow("Playwright used more than");
       const { code, reason } = await ended;
       expect(code).toBe(CLOSE_CODES.restart);
       expect(reason).toMatch(
