@@ -145,7 +145,8 @@ export class PlaywrightProcess {
     const program = await this.#program.catch((error: unknown) => messageOf(error));
     const ending = typeof program === "string" ? NO_START : await this.#lived(program);
     this.#ending ??= ending;
-    const { version, slots } = this;
+    const { version } = this;
+    const slots = this.#ties.concerned;
     const where = typeof program === "string" ? [program.slice(0, 500)] : placesOf(program);
     const { reason, isFault } = this.#ending;
     if (isFault) this.#options.log.error({ version, slots, reason, where }, "playwright_ended");

@@ -4,6 +4,9 @@ export interface Tenant {
   readonly org: string | null;
 }
 
+/** A process that ends loses its connections within this time before its end is known. */
+const LOSS_MS = 2_000;
+
 /** The tie of a slot to a Playwright process: only while it lasts is that process attached to the browser of the slot. */
 export interface Tie {
   /** Aborted when the tie has ended. */
@@ -19,6 +22,8 @@ export class Ties {
   readonly #ends = new Map<AbortController, Tenant>();
   readonly #onEmpty: () => void;
   #org: string | null = null;
+  /** When ties have ended lately. Monotonic clock. */
+  #endedAt: number[] = [];
 
   constructor(onEmpty: () => void) {
     this.#onEmpty = onEmpty;
@@ -30,6 +35,12 @@ export class Ties {
 
   get size(): number {
     return this.#ends.size;
+  }
+
+  /** How many slots an end of the process at this moment concerns: its connections have broken already. */
+  get concerned(): number {
+    const since = performance.now() - LOSS_MS;
+    return this.size + this.#endedAt.filter((at) => at > since).length;
   }
 
   /** Gives the process to an org for good. Ends the ties to all slots that are not that org's, before this returns. */
@@ -55,6 +66,8 @@ export class Ties {
 
   #end(end: AbortController): void {
     if (!this.#ends.delete(end)) return;
+    const now = performance.now();
+    this.#endedAt = [...this.#endedAt.filter((at) => at > now - LOSS_MS), now];
     end.abort();
     if (this.#ends.size === 0) this.#onEmpty();
   }
