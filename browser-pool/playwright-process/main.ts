@@ -7,7 +7,9 @@ import { Handover } from "../playwrights/messages.ts";
 import { controlOf } from "../playwrights/folders.ts";
 import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
-import { playwrightOf } from "./packages.ts";
+import { insidesOf, playwrightOf } from "./packages.ts";
+import { closePrograms, recordWithSystem } from "./programs.ts";
+import { tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
 // folder of its own, in the one that it shares with the pool, and with the minor that it is to be.
@@ -22,6 +24,9 @@ process.on("unhandledRejection", (error) => console.error(error));
 
 const playwright = await playwrightOf(version);
 closeNetwork(root);
+closePrograms();
+recordWithSystem(insidesOf(version));
+tellOwnHandlers(playwright);
 const attachments = new Map<string, Attachment>();
 process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;

@@ -7,10 +7,15 @@ import { createHostServer } from "@svc/host-kit/server.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { openCdp } from "./cdp.ts";
+import { discover } from "./discovery.ts";
 import { drain, endSlot, placeSlot, seeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
-const ROUTES = { slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot }, drain: { POST: drain } };
+const ROUTES = {
+  slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
+  cdp: { GET: discover },
+  drain: { POST: drain },
+};
 const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
@@ -37,7 +42,10 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const { root, id } = targetOf(request);
-  const methods = root === "slots" || (root === "drain" && id === "drain") ? ROUTES[root] : null;
+  const methods =
+    root === "slots" || root === "cdp" || (root === "drain" && id === "drain")
+      ? ROUTES[root]
+      : null;
   if (!methods || id === null) return replyText(response, 404, "Not found\n");
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
