@@ -8,11 +8,15 @@ export class CdpPipe {
   readonly #input: Readable;
   #parts: Buffer[] = [];
   #holders = 0;
+  readonly #mostBytes: number;
+  #partBytes = 0;
   #isClosed = false;
 
-  constructor(output: Writable, input: Readable) {
+  /** `mostBytes`: a longer message breaks the line. */
+  constructor(output: Writable, input: Readable, mostBytes = Number.POSITIVE_INFINITY) {
     this.#output = output;
     this.#input = input;
+    this.#mostBytes = mostBytes;
   }
 
   /** Starts reading. `onClose` is called once, when the other side has closed its end. */
@@ -61,13 +65,20 @@ export class CdpPipe {
       onMessage(this.#whole(chunk.subarray(start, end)));
       start = end + 1;
     }
-    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  #keep(part: Buffer): void {
+    this.#parts.push(part);
+    this.#partBytes += part.length;
+    if (this.#partBytes > this.#mostBytes) this.#input.destroy();
   }
 
   #whole(last: Buffer): Buffer {
     if (this.#parts.length === 0) return last;
     const bytes = Buffer.concat([...this.#parts, last]);
     this.#parts = [];
+    this.#partBytes = 0;
     return bytes;
   }
 }

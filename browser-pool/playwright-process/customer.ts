@@ -1,6 +1,8 @@
 import { IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
@@ -9,6 +11,7 @@ import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 const KEEP_ALIVE_MS = 30_000;
 const GOODBYE_MS = 2_000;
 const TOLD_MS = 1_000;
+const TOO_LONG = `A message is longer than ${LIMITS.wireMessageBytes / 1024 ** 2} MiB.`;
 
 /** Hears the events of a customer's socket. */
 export interface CustomerHearer {
@@ -26,6 +29,7 @@ export class Customer {
   readonly #socket: Socket;
   readonly #hearer: CustomerHearer;
   readonly #fromClient = new FrameScanner();
+  readonly #toClient = new FrameScanner();
   readonly #backlog: Backlog;
   #toldAt = -TOLD_MS;
   #isOver = false;
@@ -61,8 +65,8 @@ export class Customer {
     const request = Object.assign(new IncomingMessage(socket), { url: path, method: "GET" });
     Object.assign(request.headers, headers);
     server.emit("upgrade", request, socket, Buffer.from(head, "base64"));
-    // After its own listener: nothing is read before that.
-    socket.on("data", (chunk: Buffer) => this.#heard(chunk));
+    // Nothing is read before this: frames are seen here before Playwright sees them.
+    socket.prependListener("data", (chunk: Buffer) => this.#heard(chunk));
   }
 
   /** Has all that the socket tells its listeners run by `run`. */
@@ -98,6 +102,7 @@ export class Customer {
         // What comes after the goodbye would be an error of the socket.
         if (this.#isOver) return true;
         const [first, ...rest] = args;
+        if (this.#isTooLong(first)) return true;
         const isFast: unknown = write.call(
           socket,
           isFirst ? numbered(first, opens) : first,
@@ -110,9 +115,26 @@ export class Customer {
     });
   }
 
+  /** Follows what Playwright writes, and refuses a message by its header. */
+  #isTooLong(written: unknown): boolean {
+    if (Buffer.isBuffer(written)) this.#toClient.push(written);
+    // The answer to the upgrade is no frame, and leaves the scanner between frames.
+    else if (typeof written === "string") this.#toClient.pass(Buffer.byteLength(written));
+    if (this.#toClient.longestBytes <= LIMITS.wireMessageBytes) return false;
+    this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
+    return true;
+  }
+
   #heard(chunk: Buffer): void {
     const hadClose = this.#fromClient.sawClose;
     this.#fromClient.push(chunk);
+    if (this.#fromClient.longestBytes > LIMITS.wireMessageBytes && !this.#isOver) {
+      // Playwright hears no more of this client.
+      this.#socket.removeAllListeners("data");
+      this.#socket.resume();
+      this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
+      return;
+    }
     if (this.#fromClient.sawClose && !hadClose) this.#hearer.onGoodbye();
     if (performance.now() - this.#toldAt < TOLD_MS) return;
     this.#toldAt = performance.now();

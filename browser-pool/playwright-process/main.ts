@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { dirname } from "node:path";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -13,10 +14,11 @@ import { FFMPEG, closePrograms, recordWithSystem } from "./programs.ts";
 import { refuseCdp, rewriteMessages, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
-// folder that it shares with the pool and the minor it is to be.
+// folder of its own, in the one that it shares with the pool, and with the minor that it is to be.
 const READY_FD = 4;
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
-const [, , root = "", name = ""] = process.argv;
+const [, , home = "", name = ""] = process.argv;
+const root = dirname(home);
 const version = WIRE_VERSIONS.find((one) => one === name);
 if (!version) throw new Error(`no wire version ${name}`);
 
@@ -42,7 +44,7 @@ process.on("message", (message, given) => {
 });
 process.on("disconnect", () => process.exit());
 
-const own = { playwright, version, root, attachments };
+const own = { playwright, root, home, attachments };
 const server = createServer((socket) => void new Attachment(own, socket));
-await listeningAt(controlOf(root, version), () => once(server.listen(0), "listening"));
+await listeningAt(controlOf(home), () => once(server.listen(0), "listening"));
 writeSync(READY_FD, "ready");

@@ -1,21 +1,22 @@
 import type { Socket } from "node:net";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { readCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
+import { PlaywrightGone } from "./ending.ts";
 import { HandedSockets } from "./handed-sockets.ts";
-import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
+import { type Answer, type Question, controlText, isControl, readAnswer } from "./messages.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
 
-/** The connection ended before a question was answered. */
-export class PlaywrightGone extends Error {
-  constructor() {
-    super("Playwright is gone");
-  }
-}
+/** More messages about sockets in a second than a sound Playwright has: it tells of each socket once a second. */
+const MOST_CONTROLS = 1_000;
+const SECOND_MS = 1_000;
+/** A call that Playwright makes for the longest message of a client, whose text it may write with escapes. */
+const MOST_BYTES = 2 * LIMITS.wireMessageBytes;
 
 interface Waiting {
   resolve: (answer: Answer) => void;
@@ -28,6 +29,10 @@ export interface Surroundings {
   isUnwatched: () => boolean;
   /** A customer's socket was handed over and never taken. */
   onUntaken: () => void;
+  /** The Playwright has sent what no Playwright sends. Its connection ends. */
+  onNonsense: (nonsense: string) => void;
+  /** Why the connection has ended, once that is known: a sentence for clients; null when their end is told them otherwise. */
+  whyEnded: () => Promise<string | null>;
 }
 
 /** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
@@ -38,18 +43,21 @@ export class AttachedPlaywright implements MuxClient {
   readonly #browser: CdpPipe;
   readonly #socket: Socket;
   readonly #line: CdpPipe;
-  readonly #isUnwatched: () => boolean;
+  readonly #slot: Surroundings;
   /** The customers' sockets that were handed over to it. */
   readonly sockets: HandedSockets;
   readonly #waiting: Waiting[] = [];
   #isHolding = false;
+  #isOver = false;
+  #controls = 0;
+  #countedFrom = 0;
 
   constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, slot: Surroundings) {
-    this.#isUnwatched = slot.isUnwatched;
+    this.#slot = slot;
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
-    this.#line = new CdpPipe(socket, socket);
+    this.#line = new CdpPipe(socket, socket, MOST_BYTES);
     const ask = (message: Question): void => void this.#line.write(controlText(message));
     this.sockets = new HandedSockets(browser, ask, slot.onUntaken);
     this.ended = new Promise((resolve) => {
@@ -100,6 +108,13 @@ export class AttachedPlaywright implements MuxClient {
     this.#write(JSON.stringify(message));
   }
 
+  /** Lets go of the browser now: nothing that the Playwright says reaches the browser any more. */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#close();
+    this.gone();
+  }
+
   gone(): void {
     // Later, so that the session, which knows why, speaks first to its customers.
     setImmediate(() => this.#socket.end());
@@ -120,22 +135,24 @@ export class AttachedPlaywright implements MuxClient {
 
   #ask(question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (this.#socket.destroyed) this.#close();
-      else this.#line.write(controlText(question));
+      if (this.#isOver || this.#socket.destroyed) reject(new PlaywrightGone());
+      else this.#waiting.push({ resolve, reject });
+      if (!this.#isOver) this.#line.write(controlText(question));
     });
   }
 
   // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
   #receive(bytes: Buffer): void {
+    if (this.#isOver) return;
     if (isControl(bytes)) {
-      this.#settle(bytes);
+      const nonsense = this.#settle(bytes);
+      if (nonsense) this.#refuse(nonsense);
       return;
     }
     const call = readCall(bytes.toString());
     if ("error" in call) return;
     // Playwright dismisses a dialog that none of its clients wants; the clients of others may want it.
-    const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#isUnwatched();
+    const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#slot.isUnwatched();
     const forbidden = isMeddling ? "leave" : forbiddenBy(call);
     if (forbidden) {
       this.answer(forbiddenReply(call, forbidden));
@@ -146,22 +163,39 @@ export class AttachedPlaywright implements MuxClient {
     this.#browser.whenWritable(() => this.#line.release());
   }
 
-  #settle(bytes: Buffer): void {
-    const answer = Answer.parse(readControl(bytes));
-    if ("client" in answer) {
-      this.sockets.heard(answer.client, answer.event);
-      return;
-    }
+  /** Takes a control message. Returns what is wrong with it. */
+  #settle(bytes: Buffer): string | null {
+    const now = performance.now();
+    if (now - this.#countedFrom > SECOND_MS) [this.#countedFrom, this.#controls] = [now, 0];
+    this.#controls += 1;
+    if (this.#controls > MOST_CONTROLS) return "a flood of messages";
+    const answer = readAnswer(bytes);
+    if (!answer) return "a message that is none";
+    if ("client" in answer)
+      return this.sockets.heard(answer.client, answer.event) ? null : "an event of no socket";
     const waiting = this.#waiting.shift();
-    if (!("failed" in answer)) waiting?.resolve(answer);
-    else if (answer.isUnknown) waiting?.reject(new UnknownPlaywright());
-    else waiting?.reject(new Error(answer.failed));
+    if (!waiting) return "an answer to no question";
+    if (!("failed" in answer)) waiting.resolve(answer);
+    else if (answer.isUnknown) waiting.reject(new UnknownPlaywright());
+    else waiting.reject(new Error(answer.failed));
+    return null;
+  }
+
+  #refuse(nonsense: string): void {
+    this.#slot.onNonsense(nonsense);
+    this.sockets.close("Playwright sent what no Playwright sends, and was let go.");
+    this.#close();
+    this.#socket.destroy();
   }
 
   #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#mux.detach(this);
     this.#release();
-    this.sockets.close();
     for (const waiting of this.#waiting.splice(0)) waiting.reject(new PlaywrightGone());
+    // The socket of the process closes a moment before its end is known.
+    if (this.sockets.size > 0)
+      void this.#slot.whyEnded().then((reason) => this.sockets.close(reason));
   }
 }

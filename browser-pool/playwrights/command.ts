@@ -1,6 +1,5 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { homeOf } from "./folders.ts";
 import type { Fitness } from "../launch/fitness.ts";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
 import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "../launch/sandbox.ts";
@@ -20,17 +19,18 @@ export interface PlaywrightOptions {
   fitness: Fitness;
   /** The folder that pool and Playwright share. */
   root: string;
+  /** Its own folder in there. */
+  home: string;
   version: string;
   cgroups: string[];
 }
 
 /** The command that runs a Playwright: without network and privilege, and with no files but code and the shared folder. */
 export async function playwrightCommand(options: PlaywrightOptions): Promise<string[]> {
-  const { fitness, root, version, cgroups } = options;
+  const { fitness, root, home, version, cgroups } = options;
   const { bwrap, setpriv } = fitness.programs;
   const uid = fitness.playwrightUid;
-  const node = [process.execPath, ...permissions(root), MAIN, root, version];
-  const home = homeOf(root, version);
+  const node = [process.execPath, ...permissions(root), MAIN, home, version];
   const system = [...(await systemFolders()), ...readable(LINKS), ...OWN];
   const view = [...system, ...code(), ...open(root), "--bind", root, root];
   const inside = [...STATUS, ...view, "--chdir", home, ...environment(home)];

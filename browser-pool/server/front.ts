@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { isFromGateway } from "@svc/host-kit/bearer.ts";
+import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import { createHostServer } from "@svc/host-kit/server.ts";
@@ -47,13 +47,13 @@ async function answer(
       ? ROUTES[root]
       : null;
   if (!methods || id === null) return replyText(response, 404, "Not found\n");
-  if (!(await isFromGateway(request, front.hostToken, id)))
-    return replyText(response, 401, "Unauthorized\n");
+  const caller = await callerOf(request, front.hostToken, id);
+  if (!caller) return replyText(response, 401, "Unauthorized\n");
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
   const { sessions, log, served } = front;
-  await route({ sessions, log, served, id, request, response });
+  await route({ sessions, log, served, id, org: caller.org, request, response });
 }
 
 async function upgrade(

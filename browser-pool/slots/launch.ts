@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
+import { isObject } from "../cdp/envelope.ts";
 import { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { Allowance } from "../egress/allowance.ts";
@@ -137,12 +138,24 @@ async function connect(
   const mux = new CdpMux(pipe, end.resolve, (bytes) => wire.plain(bytes));
   void process.exited.then(end.resolve);
   const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
-  // Opens the cookie store now, so that a session with a profile need not wait for it.
-  const ready = Promise.all([playwrights.warm(), mux.call("Storage.getCookies")]);
   try {
-    await inBrowser(ready, LAUNCH_MS, died);
+    await inBrowser(prepared(mux, playwrights), LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
   return { pipe, mux, playwrights, died };
+}
+
+async function prepared(mux: CdpMux, playwrights: SlotPlaywrights): Promise<void> {
+  // The cookie store is opened so that a session with a profile need not wait for it.
+  await Promise.all([ensurePage(mux), mux.call("Storage.getCookies")]);
+  await playwrights.prove();
+}
+
+/** Every new session has a page. Some Chromiums start with one. */
+async function ensurePage(mux: CdpMux): Promise<void> {
+  const { targetInfos } = await mux.call("Target.getTargets");
+  const targets: unknown[] = Array.isArray(targetInfos) ? targetInfos : [];
+  if (!targets.some((target) => isObject(target) && target.type === "page"))
+    await mux.call("Target.createTarget", { url: "about:blank" });
 }
