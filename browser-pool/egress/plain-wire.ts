@@ -1,5 +1,8 @@
 import { PROXY_PORT } from "../launch/door.ts";
+import type { ClientCall } from "../cdp/call.ts";
+import type { Wire } from "../cdp/mux.ts";
 import type { Failures } from "./failures.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 /** Longer than the reply to any navigation. */
 const REPLY_BYTES = 1_024;
@@ -20,13 +23,21 @@ const FORWARDER = new RegExp(`^"remoteIPAddress":"127\\.[\\d.]+","remotePort":${
  * Makes a browser behind the forwarder tell what one without a proxy tells: why a target is not reached, and no address
  * of the forwarder. Looks only into the few messages that can hold such things, and parses none.
  */
-export class PlainWire {
+export class PlainWire implements Wire {
   readonly #failures: Failures;
+  readonly #upstreams: Upstreams;
   /** The origins of requests, by id: an error tells only the id. */
   readonly #origins = new Map<string, string>();
 
-  constructor(failures: Failures) {
+  constructor({ failures, upstreams }: { failures: Failures; upstreams: Upstreams }) {
     this.#failures = failures;
+    this.#upstreams = upstreams;
+  }
+
+  /** A call of a client, as the browser is to have it: proxies of contexts lead through the forwarder. */
+  chained(call: ClientCall): ClientCall {
+    if (call.method !== "Target.createBrowserContext" || !call.params) return call;
+    return { ...call, params: this.#upstreams.chained(call.params) };
   }
 
   /** A message of the browser, as a client is to see it. */
