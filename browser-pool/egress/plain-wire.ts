@@ -15,7 +15,9 @@ const BEHIND_PROXY = /net::ERR_(?:SOCKS_CONNECTION_FAILED|SSL_UNRECOGNIZED_NAME_
 const REFUSED_TLS = "net::ERR_SSL_UNRECOGNIZED_NAME_ALERT";
 const REFUSED = "net::ERR_BLOCKED_BY_ADMINISTRATOR";
 
-const EVENT_HEAD = '{"method":"';
+const EVENT_HEAD = Buffer.from('{"method":"');
+/** Within which an event of a request names the request. */
+const ID_BYTES = 200;
 const ADDRESS = '"remoteIPAddress":"127.';
 const FORWARDER = new RegExp(`^"remoteIPAddress":"127\\.[\\d.]+","remotePort":${PROXY_PORT},`);
 
@@ -42,7 +44,7 @@ export class PlainWire implements Wire {
 
   /** A message of the browser, as a client is to see it. */
   plain(bytes: Buffer): Buffer {
-    if (!bytes.subarray(0, EVENT_HEAD.length).equals(Buffer.from(EVENT_HEAD)))
+    if (!bytes.subarray(0, EVENT_HEAD.length).equals(EVENT_HEAD))
       return bytes.length <= REPLY_BYTES ? this.#withError(bytes, "loaderId") : bytes;
     const method = bytes
       .toString("latin1", EVENT_HEAD.length, EVENT_HEAD.length + 40)
@@ -61,7 +63,7 @@ export class PlainWire implements Wire {
     if (at < 0) return;
     const url = bytes.toString("latin1", at + before.length, at + before.length + 300);
     const origin = /^(?:https?|wss?):\/\/[^/?#"\\]+/.exec(url)?.[0];
-    const id = idIn(bytes.toString("latin1", 0, HEAD_BYTES), "requestId");
+    const id = idIn(bytes.toString("latin1", 0, ID_BYTES), "requestId");
     if (!origin || !id) return;
     this.#origins.delete(id);
     this.#origins.set(id, origin);
