@@ -40,7 +40,7 @@ const COMMON = {
     default: "",
     defaultMeaning: "no private address",
     meaning:
-      "Private addresses that browsers and machines may reach, as `host:port,host:port`. All others are refused.",
+      "Private addresses that browsers and machines may reach, as `host:port,host:port`. All others are refused. Browsers reach a mail port (25, 465, 587) only by its exact pair.",
     schema: z.string().transform(readAllowance),
   }),
   stopMs: setting({

@@ -11,6 +11,16 @@ const CHILD_EVENTS: ReadonlySet<string | null> = new Set([
   "Target.detachedFromTarget",
 ]);
 
+/** What stands between clients and browser, so that neither notices the forwarder. */
+export interface Wire {
+  /** A message of the browser, as clients are to see it. */
+  plain(bytes: Buffer): Buffer;
+  /** A call of a client, as the browser is to have it. */
+  chained(call: ClientCall): ClientCall;
+}
+
+const UNCHANGED: Wire = { plain: (bytes) => bytes, chained: (call) => call };
+
 interface OwnCall {
   resolve: (result: JsonObject) => void;
   reject: (error: Error) => void;
@@ -22,6 +32,7 @@ interface OwnCall {
  */
 export class CdpMux {
   readonly #pipe: CdpPipe;
+  readonly #wire: Wire;
   readonly #tree = new SessionTree();
   readonly #clients = new Set<MuxClient>();
   readonly #own = new Map<number, OwnCall>();
@@ -32,15 +43,11 @@ export class CdpMux {
   #nextId = 1;
   #isClosed = false;
 
-  /** `plain` turns a message of the browser into what clients are to see. */
-  constructor(
-    pipe: CdpPipe,
-    onClose: () => void,
-    plain: (bytes: Buffer) => Buffer = (bytes) => bytes,
-  ) {
+  constructor(pipe: CdpPipe, onClose: () => void, wire: Wire = UNCHANGED) {
+    this.#wire = wire;
     this.#pipe = pipe;
     pipe.open(
-      (bytes) => this.#receive(new Envelope(plain(bytes))),
+      (bytes) => this.#receive(new Envelope(wire.plain(bytes))),
       () => {
         onClose();
         this.#close();
@@ -86,7 +93,9 @@ export class CdpMux {
     }
     const id = this.#nextId++;
     this.#tree.addCall(id, { client, clientId: call.id, method: call.method, session });
-    return this.#pipe.write(JSON.stringify({ ...call, id, sessionId: session.id }));
+    return this.#pipe.write(
+      JSON.stringify({ ...this.#wire.chained(call), id, sessionId: session.id }),
+    );
   }
 
   /** Makes a call of the host itself, outside of any client's session unless it names one. Rejects when the browser is gone. */

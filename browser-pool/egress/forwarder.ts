@@ -1,12 +1,21 @@
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
-import { type LookupFunction, type Server, type Socket, connect, createServer } from "node:net";
+import {
+  type LookupFunction,
+  type Server,
+  type Socket,
+  connect,
+  createServer,
+  isIP,
+} from "node:net";
+import { connect as connectTls } from "node:tls";
 import type { Allowance } from "./allowance.ts";
 import { Failures } from "./failures.ts";
 import { join } from "./join.ts";
 import { Refusal, refusalOf } from "./refusal.ts";
-import { type SocksTarget, accept, readTarget, refuse } from "./socks.ts";
+import { type SocksTarget, accept, readPreface, readTarget, refuse } from "./socks.ts";
 import { Targets } from "./targets.ts";
+import { type Upstream, Upstreams, upstreamOf } from "./upstreams.ts";
 import { tellRefusal } from "./told-refusal.ts";
 
 /** A browser's own patience with a proxy ends a little later. */
@@ -23,6 +32,8 @@ const FULL = "This browser has too many connections open.";
 export class Forwarder {
   /** Why targets were not reached. */
   readonly failures = new Failures();
+  /** The proxies that customers gave contexts. */
+  readonly upstreams = new Upstreams();
   readonly #targets: Targets;
   readonly #servers: Server[] = [];
   readonly #clients = new Set<Socket>();
@@ -68,6 +79,11 @@ export class Forwarder {
   }
 
   async #take(client: Socket): Promise<void> {
+    // Refusals are told, and who does not listen to them is cut.
+    if (this.#clients.size >= 2 * MAX_CONNECTIONS) {
+      client.destroy();
+      return;
+    }
     this.#clients.add(client);
     const leaving = new AbortController();
     client.once("close", () => {
@@ -76,29 +92,57 @@ export class Forwarder {
     });
     client.on("error", () => client.destroy());
     client.setNoDelay(true);
-    const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(CONNECT_MS)]);
+    const { signal } = leaving;
+    const late = setTimeout(() => leaving.abort(), CONNECT_MS);
     try {
-      const target = await readTarget(client, signal);
-      await this.#forward(client, target, signal);
+      const upstream = await this.#upstreamOf(client, signal);
+      if (upstream) await this.#relay(client, upstream, signal);
+      else await this.#forward(client, await readTarget(client, signal), signal);
     } catch {
       // The client left, speaks something else or is slow: nobody waits for an answer.
       client.destroy();
+    } finally {
+      clearTimeout(late);
     }
+  }
+
+  /** The customer's proxy that a connection is for, if there is one. */
+  async #upstreamOf(client: Socket, signal: AbortSignal): Promise<Upstream | null> {
+    const known = this.upstreams.at(client.localAddress);
+    if (known) return known;
+    const url = await readPreface(client, signal);
+    return url === null ? null : upstreamOf(url);
+  }
+
+  /** Leads a connection to a customer's proxy, by the rules for every target: the two speak with each other. */
+  async #relay(client: Socket, upstream: Upstream, signal: AbortSignal): Promise<void> {
+    try {
+      join(client, await this.#connect(upstream, signal, upstream.isTls));
+    } catch (error) {
+      const { message } = refusalOf(error);
+      await tellRefusal(client, `The proxy of this context is not reached: ${message}`, signal);
+    }
+  }
+
+  async #connect({ host, port }: SocksTarget, signal: AbortSignal, isTls = false): Promise<Socket> {
+    if (this.#clients.size > MAX_CONNECTIONS) throw new Refusal("ERR_INSUFFICIENT_RESOURCES", FULL);
+    const socket = await connected(await this.#targets.reach(host, port), port, signal);
+    return isTls ? secured(socket, host, signal) : socket;
   }
 
   async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
-      if (this.#clients.size > MAX_CONNECTIONS)
-        throw new Refusal("ERR_INSUFFICIENT_RESOURCES", FULL);
-      const origin = await connected(await this.#targets.reach(host, port), port, signal);
+      const origin = await this.#connect(target, signal);
       accept(client);
       join(client, origin);
     } catch (error) {
       const refusal = refusalOf(error);
       this.failures.note(host, port, refusal);
-      if (refusal.reason !== null) await tellRefusal(client, refusal.reason, signal);
-      else {
+      if (refusal.reason !== null) {
+        accept(client);
+        await tellRefusal(client, refusal.reason, signal);
+      } else {
         refuse(client, refusal.netError);
         client.end();
       }
@@ -123,6 +167,19 @@ async function connected(
     origin.on("error", () => {});
     origin.destroy();
     if (signal.aborted) throw new Refusal("ERR_CONNECTION_TIMED_OUT");
+    throw error;
+  }
+}
+
+/** The same connection, with TLS, to who proves to be this host. */
+async function secured(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
+  const secure = connectTls({ socket, host, ...(isIP(host) === 0 && { servername: host }) });
+  try {
+    await once(secure, "secureConnect", { signal });
+    return secure;
+  } catch (error) {
+    secure.on("error", () => {});
+    secure.destroy();
     throw error;
   }
 }

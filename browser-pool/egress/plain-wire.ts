@@ -1,5 +1,8 @@
 import { PROXY_PORT } from "../launch/door.ts";
+import type { ClientCall } from "../cdp/call.ts";
+import type { Wire } from "../cdp/mux.ts";
 import type { Failures } from "./failures.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 /** Longer than the reply to any navigation. */
 const REPLY_BYTES = 1_024;
@@ -12,7 +15,9 @@ const BEHIND_PROXY = /net::ERR_(?:SOCKS_CONNECTION_FAILED|SSL_UNRECOGNIZED_NAME_
 const REFUSED_TLS = "net::ERR_SSL_UNRECOGNIZED_NAME_ALERT";
 const REFUSED = "net::ERR_BLOCKED_BY_ADMINISTRATOR";
 
-const EVENT_HEAD = '{"method":"';
+const EVENT_HEAD = Buffer.from('{"method":"');
+/** Within which an event of a request names the request. */
+const ID_BYTES = 200;
 const ADDRESS = '"remoteIPAddress":"127.';
 const FORWARDER = new RegExp(`^"remoteIPAddress":"127\\.[\\d.]+","remotePort":${PROXY_PORT},`);
 
@@ -20,18 +25,26 @@ const FORWARDER = new RegExp(`^"remoteIPAddress":"127\\.[\\d.]+","remotePort":${
  * Makes a browser behind the forwarder tell what one without a proxy tells: why a target is not reached, and no address
  * of the forwarder. Looks only into the few messages that can hold such things, and parses none.
  */
-export class PlainWire {
+export class PlainWire implements Wire {
   readonly #failures: Failures;
+  readonly #upstreams: Upstreams;
   /** The origins of requests, by id: an error tells only the id. */
   readonly #origins = new Map<string, string>();
 
-  constructor(failures: Failures) {
+  constructor({ failures, upstreams }: { failures: Failures; upstreams: Upstreams }) {
     this.#failures = failures;
+    this.#upstreams = upstreams;
+  }
+
+  /** A call of a client, as the browser is to have it: proxies of contexts lead through the forwarder. */
+  chained(call: ClientCall): ClientCall {
+    if (call.method !== "Target.createBrowserContext" || !call.params) return call;
+    return { ...call, params: this.#upstreams.chained(call.params) };
   }
 
   /** A message of the browser, as a client is to see it. */
   plain(bytes: Buffer): Buffer {
-    if (!bytes.subarray(0, EVENT_HEAD.length).equals(Buffer.from(EVENT_HEAD)))
+    if (!bytes.subarray(0, EVENT_HEAD.length).equals(EVENT_HEAD))
       return bytes.length <= REPLY_BYTES ? this.#withError(bytes, "loaderId") : bytes;
     const method = bytes
       .toString("latin1", EVENT_HEAD.length, EVENT_HEAD.length + 40)
@@ -50,7 +63,7 @@ export class PlainWire {
     if (at < 0) return;
     const url = bytes.toString("latin1", at + before.length, at + before.length + 300);
     const origin = /^(?:https?|wss?):\/\/[^/?#"\\]+/.exec(url)?.[0];
-    const id = idIn(bytes.toString("latin1", 0, HEAD_BYTES), "requestId");
+    const id = idIn(bytes.toString("latin1", 0, ID_BYTES), "requestId");
     if (!origin || !id) return;
     this.#origins.delete(id);
     this.#origins.set(id, origin);

@@ -28,6 +28,26 @@ export interface SocksTarget {
   port: number;
 }
 
+/** What a client begins with that names the proxy it wants, in place of SOCKS. */
+const PROXY_FOLLOWS = 0;
+
+/** The bytes by which Playwright's process says which proxy of a customer a connection is for. */
+export function prefaceFor(url: string): Buffer {
+  const name = Buffer.from(url);
+  return Buffer.concat([Buffer.from([PROXY_FOLLOWS, name.length >> 8, name.length & 255]), name]);
+}
+
+/** The URL in such a preface; null when the client speaks SOCKS. */
+export async function readPreface(socket: Socket, signal: AbortSignal): Promise<string | null> {
+  const first = await take(socket, 1, signal);
+  if (first[0] === PROXY_FOLLOWS) {
+    const length = (await take(socket, 2, signal)).readUInt16BE();
+    return (await take(socket, length, signal)).toString();
+  }
+  socket.unshift(first);
+  return null;
+}
+
 /** Reads what a client asks for. Rejects when the client speaks otherwise or `signal` ends first. */
 export async function readTarget(socket: Socket, signal: AbortSignal): Promise<SocksTarget> {
   const [version = 0, count = 0] = await take(socket, 2, signal);

@@ -1,7 +1,10 @@
 import type { Socket } from "node:net";
-import { accept, take } from "./socks.ts";
+import { take } from "./socks.ts";
 
 const TLS_HANDSHAKE = 22;
+const SOCKS_5 = 5;
+/** How long a client may take to hear of a refusal and leave. */
+const LISTENING_MS = 5_000;
 /** A fatal alert, `unrecognized_name`: the browser's error for it is told apart from that of a broken connection. */
 const TLS_ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 112]);
 
@@ -11,10 +14,11 @@ export async function tellRefusal(
   reason: string,
   signal: AbortSignal,
 ): Promise<void> {
-  accept(client);
   const [first] = await take(client, 1, signal);
   client.resume();
-  client.end(first === TLS_HANDSHAKE ? TLS_ALERT : pageOf(reason));
+  client.setTimeout(LISTENING_MS, () => client.destroy());
+  if (first === SOCKS_5) client.destroy();
+  else client.end(first === TLS_HANDSHAKE ? TLS_ALERT : pageOf(reason));
 }
 
 function pageOf(reason: string): string {

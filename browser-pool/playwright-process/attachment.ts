@@ -16,7 +16,7 @@ import {
 import { endpointOf, filesOf, proxyOf } from "../playwrights/folders.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 import { ClientContexts } from "./client-contexts.ts";
-import { confine, keepEndpoint, noteOrigins } from "./confinement.ts";
+import { chainProxies, confine, keepEndpoint, noteOrigins } from "./confinement.ts";
 import { Customer } from "./customer.ts";
 import { listeningAt } from "./network.ts";
 import type { Playwright, PlaywrightBrowser } from "./packages.ts";
@@ -133,6 +133,7 @@ export class Attachment {
     const options = { artifactsDir: filesOf(root, key), timeout: ATTACH_MS };
     const browser = await playwright.chromium.connectOverCDP(this.#transport, options);
     confine(browser, proxyOf(key));
+    chainProxies(browser, key);
     this.#contexts = new ClientContexts(browser);
     this.#browser = browser;
     const [context] = browser.contexts();

@@ -1,4 +1,5 @@
 import { isObject } from "../cdp/envelope.ts";
+import { chainedProxyOf } from "../playwrights/folders.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 import type { PlaywrightBrowser } from "./packages.ts";
 
@@ -18,6 +19,24 @@ export function confine(browser: PlaywrightBrowser, proxy: string): void {
   options.isClientCollocatedWithServer = false;
   if (!isObject(inside.options)) throw new UnknownPlaywright();
   inside.options.proxy = { server: proxy };
+}
+
+/**
+ * Leads contexts with a proxy of their own to that proxy by way of the forwarder of the slot with this key. What would
+ * bypass the proxy would leave by no way at all: the bypass list counts for nothing.
+ */
+export function chainProxies(browser: PlaywrightBrowser, key: string): void {
+  const inside = insideOf(browser);
+  const { doCreateNewContext } = inside;
+  if (typeof doCreateNewContext !== "function") throw new UnknownPlaywright();
+  inside.doCreateNewContext = (...args: unknown[]): unknown => {
+    for (const options of args) {
+      const proxy = isObject(options) ? options.proxy : null;
+      if (!isObject(proxy) || typeof proxy.server !== "string") continue;
+      Object.assign(proxy, { server: chainedProxyOf(key, proxy.server), bypass: undefined });
+    }
+    return doCreateNewContext.apply(inside, args);
+  };
 }
 
 /** Keeps clients from opening and closing endpoints. Playwright itself closes the endpoint with the browser. */

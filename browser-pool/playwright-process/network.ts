@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Server, Socket } from "node:net";
-import { egressOf, keyOfProxy } from "../playwrights/folders.ts";
+import { prefaceFor } from "../egress/socks.ts";
+import { egressOf, keyOfProxy, upstreamUrlIn } from "../playwrights/folders.ts";
 
 const REFUSED = "Not reachable from here.";
 const listening = new AsyncLocalStorage<{ path: string; server: Server | null }>();
@@ -29,7 +30,13 @@ export function closeNetwork(root: string): void {
   replace(Socket.prototype, "connect", (connect, socket, args) => {
     const { host, done } = targetOf(args);
     const key = keyOfProxy(host);
-    if (key !== null) return connect.call(socket, { path: egressOf(root, key) }, ...done);
+    if (key !== null) {
+      const connecting = connect.call(socket, { path: egressOf(root, key) }, ...done);
+      const upstream = upstreamUrlIn(host);
+      // Before all that the user of the socket writes.
+      if (upstream !== null) socket.write(prefaceFor(upstream));
+      return connecting;
+    }
     return socket.destroy(new Error(REFUSED));
   });
 }

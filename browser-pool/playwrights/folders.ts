@@ -29,7 +29,19 @@ export const egressOf = (root: string, key: string): string => join(root, "egres
 /** The same as a proxy, by the name of a host that exists nowhere. */
 export const proxyOf = (key: string): string => `socks5://${key}.egress:1080`;
 
+/** A customer's own proxy as Playwright is to know it: still a proxy, by the name of a host that says which. */
+export function chainedProxyOf(key: string, server: string): string {
+  const scheme = /^socks\w*(?=:\/\/)/i.exec(server)?.[0] ?? "http";
+  return `${scheme}://${Buffer.from(server).toString("hex")}.${key}.egress:1080`;
+}
+
+/** What a customer called a proxy that goes by such a name. */
+export function upstreamUrlIn(host: string): string | null {
+  const hex = /^([0-9a-f]+)\.[0-9a-f]{32}\.egress(?::\d+)?\/?$/.exec(host)?.[1];
+  return hex ? Buffer.from(hex, "hex").toString() : null;
+}
+
 /** The key in the name of such a host. */
 export function keyOfProxy(host: string): string | null {
-  return /^([0-9a-f]{32})\.egress$/.exec(host)?.[1] ?? null;
+  return /^(?:[0-9a-f]+\.)?([0-9a-f]{32})\.egress$/.exec(host)?.[1] ?? null;
 }

@@ -60,7 +60,7 @@ export async function launchSlot(
     const browser = await start(plan, parts, index);
     signal.throwIfAborted();
     const [connected] = await Promise.all([
-      connect(browser, plan.playwrights, key, new PlainWire(forwarder.failures)),
+      connect(browser, plan.playwrights, key, new PlainWire(forwarder)),
       openWayOut(plan, browser, forwarder),
     ]);
     return new Slot(number, index, parts, connected);
@@ -135,7 +135,7 @@ async function connect(
   const end = Promise.withResolvers<void>();
   let isDead = false;
   const died = end.promise.then(() => void (isDead = true));
-  const mux = new CdpMux(pipe, end.resolve, (bytes) => wire.plain(bytes));
+  const mux = new CdpMux(pipe, end.resolve, wire);
   void process.exited.then(end.resolve);
   const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
   try {
