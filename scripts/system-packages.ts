@@ -9,7 +9,7 @@ type Packages = Record<string, string[] | { family: string }>;
 const BROWSERS: Packages = {
   "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
   bubblewrap: ["bwrap"],
-  socat: ["socat"],
+  iproute2: ["ip"],
 };
 /** To record videos of pages, and to draw every script: browsers draw boxes for letters that no font has. */
 const PAGES: Packages = {

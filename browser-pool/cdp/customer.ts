@@ -10,6 +10,7 @@ import { forbiddenBy, forbiddenReply } from "./forbidden.ts";
 import type { CdpMux } from "./mux.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { MuxClient } from "./sessions.ts";
+import { IS_CDP, replyToPlaywright } from "./wrong-endpoint.ts";
 
 const GOODBYE_MS = 2_000;
 
@@ -31,6 +32,7 @@ export class CdpCustomer implements MuxClient {
   #line: Line | null = null;
   #goodbye: { code: number; reason: string } | null = null;
   #hasLeft = false;
+  #hasSpoken = false;
 
   constructor(options: CustomerOptions) {
     this.#options = options;
@@ -105,6 +107,13 @@ export class CdpCustomer implements MuxClient {
 
   #receive(webSocket: WebSocket, data: RawData): void {
     this.#options.onTraffic();
+    const stray = this.#hasSpoken ? null : replyToPlaywright(data);
+    this.#hasSpoken = true;
+    if (stray) {
+      this.answer(stray);
+      this.end(CLOSE_CODES.wrongEndpoint, IS_CDP);
+      return;
+    }
     const call = readCall(textOf(data));
     if ("error" in call) this.answer(call);
     else this.#send(webSocket, call);

@@ -32,10 +32,15 @@ export class CdpMux {
   #nextId = 1;
   #isClosed = false;
 
-  constructor(pipe: CdpPipe, onClose: () => void) {
+  /** `plain` turns a message of the browser into what clients are to see. */
+  constructor(
+    pipe: CdpPipe,
+    onClose: () => void,
+    plain: (bytes: Buffer) => Buffer = (bytes) => bytes,
+  ) {
     this.#pipe = pipe;
     pipe.open(
-      (bytes) => this.#receive(new Envelope(bytes)),
+      (bytes) => this.#receive(new Envelope(plain(bytes))),
       () => {
         onClose();
         this.#close();

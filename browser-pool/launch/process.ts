@@ -19,6 +19,7 @@ export class SandboxedProcess {
   /** Resolves when the outermost process has ended. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #begun = Promise.withResolvers<number>();
   readonly #guard: ChannelGuard | null;
   #hasMisbehaved = false;
   #status = "";
@@ -49,6 +50,8 @@ export class SandboxedProcess {
     this.fromInside = output;
     if (stderr instanceof Readable) stderr.on("data", (text) => this.#hear(String(text)));
     if (status instanceof Readable) status.on("data", (text) => this.#hearStatus(String(text)));
+    this.#begun.promise.catch(() => {});
+    void this.exited.then(() => this.#begun.reject(new Error(this.lastWords)));
   }
 
   /** Hands a socket over to the program. This process holds the socket too, and reads nothing of it any more. */
@@ -80,6 +83,11 @@ export class SandboxedProcess {
   /** The pid of the outermost process. */
   get pid(): number | null {
     return this.#child.pid ?? null;
+  }
+
+  /** Resolves when the namespaces are made, with the pid of the outermost process. */
+  get begun(): Promise<number> {
+    return this.#begun.promise;
   }
 
   /** The pid of the first process of the namespace, seen from here; null until bwrap told it. */
@@ -117,6 +125,7 @@ export class SandboxedProcess {
 
   #hearStatus(text: string): void {
     if (this.#status.length < STATUS_BYTES) this.#status += text;
+    if (this.firstPid !== null && this.pid !== null) this.#begun.resolve(this.pid);
   }
 
   #hear(text: string): void {

@@ -2,18 +2,21 @@ import { once } from "node:events";
 import { dirname } from "node:path";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
+import { fileURLToPath } from "node:url";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { Handover } from "../playwrights/messages.ts";
 import { controlOf } from "../playwrights/folders.ts";
 import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
+import { hiding } from "./paths.ts";
 import { insidesOf, playwrightOf } from "./packages.ts";
-import { closePrograms, recordWithSystem } from "./programs.ts";
-import { tellOwnHandlers } from "./wire.ts";
+import { FFMPEG, closePrograms, recordWithSystem } from "./programs.ts";
+import { refuseCdp, rewriteMessages, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
 // folder of its own, in the one that it shares with the pool, and with the minor that it is to be.
 const READY_FD = 4;
+const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const [, , home = "", name = ""] = process.argv;
 const root = dirname(home);
 const version = WIRE_VERSIONS.find((one) => one === name);
@@ -27,6 +30,8 @@ closeNetwork(root);
 closePrograms();
 recordWithSystem(insidesOf(version));
 tellOwnHandlers(playwright);
+refuseCdp(playwright);
+rewriteMessages(playwright, hiding([root, PROJECT, process.execPath, FFMPEG]));
 const attachments = new Map<string, Attachment>();
 process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;

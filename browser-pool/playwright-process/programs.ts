@@ -4,7 +4,7 @@ import { isObject } from "../cdp/envelope.ts";
 import { UnknownPlaywright } from "../playwrights/served-versions.ts";
 
 /** Encodes the videos of `recordVideo`, with the libraries of the system. */
-const FFMPEG = "/usr/bin/ffmpeg";
+export const FFMPEG = "/usr/bin/ffmpeg";
 const NO_FFMPEG = "This host records no videos: it has no ffmpeg.";
 const REFUSED = "No program may be started here.";
 

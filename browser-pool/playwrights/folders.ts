@@ -27,7 +27,7 @@ export const filesOf = (root: string, key: string): string => join(root, "files"
 /** The way out for API requests: that of the slot's browser. */
 export const egressOf = (root: string, key: string): string => join(root, "egress", key);
 /** The same as a proxy, by the name of a host that exists nowhere. */
-export const proxyOf = (key: string): string => `http://${key}.egress`;
+export const proxyOf = (key: string): string => `socks5://${key}.egress:1080`;
 
 /** The key in the name of such a host. */
 export function keyOfProxy(host: string): string | null {

@@ -19,7 +19,8 @@ here=\${0%/*}
 for word; do case "$word" in
   update) : > "$here/apt-cache.lists" ;;
   install) [ -e "$here/broken" ] && exit 100 ;;
-  chromium-headless-shell|socat) cp "$here/true" "$here/$word" ;;
+  chromium-headless-shell) cp "$here/true" "$here/$word" ;;
+  iproute2) cp "$here/true" "$here/ip" ;;
   bubblewrap) cp "$here/true" "$here/bwrap" ;;
   ffmpeg) cp "$here/true" "$here/ffmpeg" ;;
   fontconfig) cp "$here/list-fonts" "$here/fc-list" ;;
@@ -34,7 +35,7 @@ const LIST_FONTS = `case "$1" in
   "Noto Color Emoji") name=fonts-noto-color-emoji ;;
 esac
 if [ -e "\${0%/*}/$(echo "$name" | tr A-Z a-z)" ]; then echo "$1"; fi`;
-const ALL = "chromium-headless-shell bubblewrap socat";
+const ALL = "chromium-headless-shell bubblewrap iproute2";
 const FONTS =
   "fonts-liberation fonts-crosextra-carlito fonts-crosextra-caladea fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji";
 const PAGES = `ffmpeg fontconfig ${FONTS}`;
@@ -97,7 +98,7 @@ test("only what is missing is installed, the second time nothing", () => {
   writeFileSync(at("fonts-noto-core"), "");
   ensure();
   expect(told()).toEqual([
-    `${INSTALL} chromium-headless-shell socat`,
+    `${INSTALL} chromium-headless-shell iproute2`,
     `${INSTALL} ${PAGES.replace("fontconfig ", "").replace("fonts-noto-core ", "")}`,
   ]);
   expect(ensure()).toEqual([]);
@@ -158,13 +159,13 @@ test("SVC_NO_INSTALL=1 never calls the package manager", () => {
 test("SVC_CHROMIUM stands for the browser's package", () => {
   debian(0);
   ensure({ SVC_CHROMIUM: "/opt/chromium" });
-  expect(told()).toEqual([`${INSTALL} bubblewrap socat`, `${INSTALL} ${PAGES}`]);
+  expect(told()).toEqual([`${INSTALL} bubblewrap iproute2`, `${INSTALL} ${PAGES}`]);
 });
 
 test("a system without apt-get is told what to install", () => {
   program("id", "echo 0");
   expect(ensure()).toEqual([
-    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, socat",
+    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, iproute2",
     `recordVideo and fonts for many scripts are off, to turn them on install: ${PAGES.replaceAll(" ", ", ")}`,
   ]);
 });
