@@ -32,6 +32,8 @@ export class Customer {
   readonly #toClient = new FrameScanner();
   readonly #backlog: Backlog;
   #toldAt = -TOLD_MS;
+  /** The socket is being closed for a message that is too long. */
+  #isRefusing = false;
   #isOver = false;
 
   constructor(socket: Socket, hearer: CustomerHearer) {
@@ -117,10 +119,19 @@ export class Customer {
 
   /** Follows what Playwright writes, and refuses a message by its header. */
   #isTooLong(written: unknown): boolean {
+    if (this.#isRefusing) return false;
     if (Buffer.isBuffer(written)) this.#toClient.push(written);
     // The answer to the upgrade is no frame, and leaves the scanner between frames.
     else if (typeof written === "string") this.#toClient.pass(Buffer.byteLength(written));
-    if (this.#toClient.longestBytes <= LIMITS.wireMessageBytes) return false;
+    return this.#refuseBeyond(this.#toClient.longestBytes);
+  }
+
+  #refuseBeyond(bytes: number): boolean {
+    if (bytes <= LIMITS.wireMessageBytes || this.#isOver) return false;
+    this.#isRefusing = true;
+    // Playwright hears no more of this client.
+    this.#socket.removeAllListeners("data");
+    this.#socket.resume();
     this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
     return true;
   }
@@ -128,13 +139,7 @@ export class Customer {
   #heard(chunk: Buffer): void {
     const hadClose = this.#fromClient.sawClose;
     this.#fromClient.push(chunk);
-    if (this.#fromClient.longestBytes > LIMITS.wireMessageBytes && !this.#isOver) {
-      // Playwright hears no more of this client.
-      this.#socket.removeAllListeners("data");
-      this.#socket.resume();
-      this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
-      return;
-    }
+    if (this.#refuseBeyond(this.#fromClient.longestBytes)) return;
     if (this.#fromClient.sawClose && !hadClose) this.#hearer.onGoodbye();
     if (performance.now() - this.#toldAt < TOLD_MS) return;
     this.#toldAt = performance.now();
