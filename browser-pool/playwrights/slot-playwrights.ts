@@ -132,6 +132,8 @@ export class SlotPlaywrights {
     const socket = await this.#processes.connect(version);
     const slot = {
       isUnwatched: (): boolean => this.#isUnwatched(playwright),
+      onFault: (reason: string) =>
+        this.#processes.log.warn({ version, reason }, "playwright_faulty"),
       onUntaken: () => this.#processes.log.warn({ version }, "socket_not_taken"),
     };
     const playwright: AttachedPlaywright = new AttachedPlaywright(
