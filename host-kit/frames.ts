@@ -1,3 +1,4 @@
+const CONTINUATION = 0;
 const CLOSE = 8;
 const LONGEST_REASON_BYTES = 123;
 
@@ -8,6 +9,9 @@ const LONGEST_REASON_BYTES = 123;
 export class FrameScanner {
   /** Whether a close frame has begun in this direction. */
   sawClose = false;
+  /** Length of the longest message that has begun, as far as its headers have come. */
+  longestBytes = 0;
+  #messageBytes = 0;
   readonly #header = Buffer.alloc(14);
   #headerBytes = 0;
   #payloadLeft = 0;
@@ -29,10 +33,17 @@ export class FrameScanner {
     this.#header[this.#headerBytes++] = chunk.readUInt8(at);
     if (this.#headerBytes >= 2 && this.#headerBytes === this.#headerLength()) {
       this.#payloadLeft = this.#payloadLength();
-      if ((this.#header.readUInt8(0) & 0x0f) === CLOSE) this.sawClose = true;
+      this.#note(this.#header.readUInt8(0) & 0x0f);
       this.#headerBytes = 0;
     }
     return at + 1;
+  }
+
+  #note(opcode: number): void {
+    if (opcode === CLOSE) this.sawClose = true;
+    if (opcode >= CLOSE) return;
+    this.#messageBytes = (opcode === CONTINUATION ? this.#messageBytes : 0) + this.#payloadLeft;
+    this.longestBytes = Math.max(this.longestBytes, this.#messageBytes);
   }
 
   #headerLength(): number {

@@ -1,8 +1,11 @@
 import { IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
+import { tooLongText } from "../cdp/message-ends.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
 import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 
@@ -29,6 +32,8 @@ export class Customer {
   readonly #backlog: Backlog;
   #toldAt = -TOLD_MS;
   #isOver = false;
+  /** Whether the client sent a message that is too long: its session waits for the client to come back. */
+  #isFaulty = false;
 
   constructor(socket: Socket, hearer: CustomerHearer) {
     this.#socket = socket;
@@ -113,6 +118,11 @@ export class Customer {
   #heard(chunk: Buffer): void {
     const hadClose = this.#fromClient.sawClose;
     this.#fromClient.push(chunk);
+    if (this.#fromClient.longestBytes > LIMITS.browserMessageBytes) {
+      this.#isFaulty = true;
+      this.end(CLOSE_CODES.messageTooLarge, tooLongText("The message"));
+      return;
+    }
     if (this.#fromClient.sawClose && !hadClose) this.#hearer.onGoodbye();
     if (performance.now() - this.#toldAt < TOLD_MS) return;
     this.#toldAt = performance.now();
@@ -122,7 +132,8 @@ export class Customer {
   #closed(): void {
     this.#isOver = true;
     this.#backlog.close();
-    this.#hearer.onEnd(this.#fromClient.sawClose ? "clean" : "dropped");
+    const isClean = this.#fromClient.sawClose && !this.#isFaulty;
+    this.#hearer.onEnd(isClean ? "clean" : "dropped");
   }
 }
 

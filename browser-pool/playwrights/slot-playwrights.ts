@@ -50,7 +50,7 @@ export class SlotPlaywrights {
       onEnd: (ended, end) => sockets.remove(ended, end),
     });
     // Counted first: the Playwright may tell its end before anything else runs here.
-    const opens = sockets.add(client);
+    const opens = sockets.add(client, arrival.request);
     const to = { key: this.#key, client: id, opens, path };
     try {
       await this.#processes.give(version, handoverOf(to, arrival), arrival.socket);

@@ -28,7 +28,7 @@ export async function openCdp(call: UpgradeCall): Promise<void> {
     customer.giveUp();
     return refuseUpgrade(socket, 404, "The browser has no DevTools target to attach to\n");
   }
-  const opens = sockets.add(customer);
+  const opens = sockets.add(customer, request);
   // A client that has gone meanwhile gets no WebSocket.
   if (socket.destroyed) {
     customer.giveUp();
