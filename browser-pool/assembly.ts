@@ -18,6 +18,7 @@ import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { type LaunchSlot, launchSlot } from "./slots/launch.ts";
+import type { Slot } from "./slots/slot.ts";
 import { WarmSlots } from "./slots/warm-slots.ts";
 
 /** How long a change waits for others. Reported at once, changes of a create would take the processor from its client. */
@@ -93,10 +94,12 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness } = base;
+  const { config, log, events, hostFitness, playwrights } = base;
   const { warm, maxSlots, gatewayUrl } = config;
   const onChange = (): void => void events.emit("changed");
-  const warmSlots = new WarmSlots({ warm, maxSlots, log, launch: launcherOf(base), onChange });
+  const onNext = (next: Slot | null): void => playwrights.warm.attachTo(next?.playwrights ?? null);
+  const launch = launcherOf(base);
+  const warmSlots = new WarmSlots({ warm, maxSlots, log, launch, onChange, onNext });
   const hintOf: HintOf = (kind) =>
     kind === "fast" ? (hostFitness.hint ?? warmSlots.hint) : STEALTH_HINT;
   const sessions = new Sessions({

@@ -16,6 +16,8 @@ import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 
 const { warmBrowserMs } = START_TIMES;
+const OFFLINE =
+  "pages take themselves for offline (this kernel has neither dummy nor veth interfaces)";
 const NO_BROWSER = `No browser has started within ${warmBrowserMs / 1000} s: the log tells why.`;
 
 export interface PoolParts {
@@ -60,7 +62,8 @@ export class PoolService {
     const { isolation, memoryCap } = hostFitness;
     const hint = hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
-    const note = `keeps ${config.warm} warm (SVC_WARM_FAST), at most ${config.maxSlots}, isolation ${isolation}, ${cap}`;
+    const online = hostFitness.isOnline ? "" : `, ${OFFLINE}`;
+    const note = `keeps ${config.warm} warm (SVC_WARM_FAST), at most ${config.maxSlots}, isolation ${isolation}, ${cap}${online}`;
     return [
       { what: "browsers (fast)", on: hint === null, note: hint ?? note },
       { what: "browsers (stealth)", on: false, note: hintOf("stealth") ?? "" },

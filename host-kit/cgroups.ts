@@ -84,6 +84,15 @@ export class Cgroups {
   }
 }
 
+/** Whether the kernel has killed a process of a group, by its folders, because the group reached its memory cap. */
+export async function isOutOfMemory(folders: string[]): Promise<boolean> {
+  const files = folders.flatMap((folder) =>
+    ["memory.events", "memory.oom_control"].map((name) => join(folder, name)),
+  );
+  const counts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  return counts.some((text) => /^oom_kill [1-9]/m.test(text));
+}
+
 /** A command that joins cgroups, which needs root, and then becomes `command`. */
 export function inCgroups(folders: string[], command: string[]): string[] {
   if (folders.length === 0) return command;

@@ -1,4 +1,5 @@
 const CONTINUATION = 0;
+/** The first opcode of control frames, which may come between the frames of a message. */
 const CLOSE = 8;
 const LONGEST_REASON_BYTES = 123;
 
@@ -9,18 +10,23 @@ const LONGEST_REASON_BYTES = 123;
 export class FrameScanner {
   /** Whether a close frame has begun in this direction. */
   sawClose = false;
-  /** Length of the longest message that has begun, as far as its headers have come. */
+  /** The length of the longest message that has begun in this direction. */
   longestBytes = 0;
-  #messageBytes = 0;
   readonly #header = Buffer.alloc(14);
   #headerBytes = 0;
   #payloadLeft = 0;
+  #messageBytes = 0;
 
   /** Takes the next chunk of the direction. */
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length)
       at = this.#payloadLeft > 0 ? this.#skip(chunk, at) : this.#readHeader(chunk, at);
+  }
+
+  /** Takes bytes that are payload, by their number alone. */
+  pass(bytes: number): void {
+    this.#payloadLeft = Math.max(0, this.#payloadLeft - bytes);
   }
 
   #skip(chunk: Buffer, at: number): number {
@@ -42,7 +48,8 @@ export class FrameScanner {
   #note(opcode: number): void {
     if (opcode === CLOSE) this.sawClose = true;
     if (opcode >= CLOSE) return;
-    this.#messageBytes = (opcode === CONTINUATION ? this.#messageBytes : 0) + this.#payloadLeft;
+    const before = opcode === CONTINUATION ? this.#messageBytes : 0;
+    this.#messageBytes = before + this.#payloadLeft;
     this.longestBytes = Math.max(this.longestBytes, this.#messageBytes);
   }
 

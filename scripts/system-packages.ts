@@ -3,13 +3,24 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { takeLock } from "../host-kit/lock.ts";
 
-/** By Debian package: the programs of which one is enough. */
-type Packages = Record<string, string[]>;
+/** By Debian package: the programs of which one is enough, or the family of its fonts. */
+type Packages = Record<string, string[] | { family: string }>;
 
 const BROWSERS: Packages = {
   "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
   bubblewrap: ["bwrap"],
-  socat: ["socat"],
+  iproute2: ["ip"],
+};
+/** To record videos of pages, and to draw every script: browsers draw boxes for letters that no font has. */
+const PAGES: Packages = {
+  ffmpeg: ["ffmpeg"],
+  fontconfig: ["fc-list"],
+  "fonts-liberation": { family: "Liberation Sans" },
+  "fonts-crosextra-carlito": { family: "Carlito" },
+  "fonts-crosextra-caladea": { family: "Caladea" },
+  "fonts-noto-core": { family: "Noto Sans Devanagari" },
+  "fonts-noto-cjk": { family: "Noto Sans CJK JP" },
+  "fonts-noto-color-emoji": { family: "Noto Color Emoji" },
 };
 /** To run machines, to make their images, and to keep them from this machine's own network. */
 const MACHINES: Packages = {
@@ -26,12 +37,19 @@ const APT_MS = 10 * 60_000;
  * with passwordless sudo. Elsewhere it prints the line that does. Never fails: what is missing turns a kind off.
  */
 export default function ensureSystemPackages(): void {
-  ensure("browsers", BROWSERS);
+  ensure("browsers are", BROWSERS);
+  // Apart from what browsers cannot do without: a package that cannot be had takes none of those with it.
+  ensure("recordVideo and fonts for many scripts are", PAGES);
 }
 
 /** The same for sandboxes. */
 export function ensureMachinePackages(): void {
-  ensure("sandboxes", MACHINES);
+  ensure("sandboxes are", MACHINES);
+}
+
+/** The packages for videos and fonts that this machine lacks. */
+export function missingForPages(): string[] {
+  return missing(PAGES);
 }
 
 function ensure(what: string, packages: Packages): void {
@@ -43,7 +61,7 @@ function ensure(what: string, packages: Packages): void {
     install(asRoot, packages);
   }
   const still = missing(packages);
-  if (still.length > 0) console.log(`${what} are off, to turn them on${advice(still)}`);
+  if (still.length > 0) console.log(`${what} off, to turn them on${advice(still)}`);
 }
 
 function advice(packages: string[]): string {
@@ -54,7 +72,7 @@ function advice(packages: string[]): string {
 function missing(packages: Packages): string[] {
   return Object.entries(packages)
     .filter(([name]) => !(name === "chromium-headless-shell" && process.env.SVC_CHROMIUM))
-    .filter(([, programs]) => !onPath(...programs))
+    .filter(([, sign]) => !(Array.isArray(sign) ? onPath(...sign) : hasFont(sign.family)))
     .map(([name]) => name);
 }
 
@@ -99,6 +117,10 @@ function output(program: string, args: string[]): string {
 function onPath(...programs: string[]): boolean {
   const folders = (process.env.PATH ?? "").split(delimiter);
   return folders.some((folder) => programs.some((program) => isExecutable(join(folder, program))));
+}
+
+function hasFont(family: string): boolean {
+  return output("fc-list", [family, "family"]) !== "";
 }
 
 function isExecutable(file: string): boolean {

@@ -68,13 +68,18 @@ export class CallReader {
     return this.#pieces.size;
   }
 
+  /** The whole message, when it is short. */
+  get short(): Buffer | null {
+    return this.size > LONGEST_NAME_BYTES ? null : this.#pieces.join();
+  }
+
   push(piece: Buffer): void {
     if (this.#ends) {
       this.#ends.push(piece);
       return;
     }
     this.#pieces.push(piece);
-    if (this.#pieces.size > LIMITS.browserMessageBytes) this.#giveUp();
+    if (this.#pieces.size > LIMITS.wireMessageBytes) this.#giveUp();
     else if (this.#scanner) this.#scan(piece);
     else if (this.#pieces.size >= PARSED_BYTES) {
       this.#scanner = new MemberScanner();

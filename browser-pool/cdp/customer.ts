@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
 import { ServerSocket } from "../web-socket/server-socket.ts";
-import { CallReader, type ClientCall } from "./call.ts";
+import { CallReader, type ClientCall, type NoCall } from "./call.ts";
 import type { Envelope, JsonObject } from "./envelope.ts";
 import { forbiddenBy, forbiddenReply } from "./forbidden.ts";
 import type { Sender } from "./inflow.ts";
@@ -11,6 +11,7 @@ import type { CdpMux } from "./mux.ts";
 import type { Reader } from "./outflow.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { MuxClient } from "./sessions.ts";
+import { IS_CDP, replyToPlaywright } from "./wrong-endpoint.ts";
 
 /** With more of the pool's own answers waiting for a client, the client is not read. */
 const ANSWERS_BYTES = 1024 * 1024;
@@ -32,6 +33,7 @@ export class CdpCustomer implements MuxClient, Sender, Reader {
   #call = new CallReader();
   #hasLeft = false;
   #isAnswering = false;
+  #hasSpoken = false;
 
   constructor(options: CustomerOptions) {
     this.#options = options;
@@ -134,11 +136,20 @@ export class CdpCustomer implements MuxClient, Sender, Reader {
 
   #receive(): void {
     this.#options.onTraffic();
-    const call = this.#call.end();
+    const call = this.#call;
     this.#call = new CallReader();
+    const stray = this.#hasSpoken ? null : replyToPlaywright(call.short);
+    this.#hasSpoken = true;
+    if (stray) {
+      this.answer(stray);
+      this.end(CLOSE_CODES.wrongEndpoint, IS_CDP);
+    } else this.#take(call.end());
+    this.#options.mux.inflow.check();
+  }
+
+  #take(call: ClientCall | NoCall): void {
     if ("error" in call) this.answer({ ...call });
     else this.#send(call);
-    this.#options.mux.inflow.check();
   }
 
   #send(call: ClientCall): void {

@@ -9,6 +9,9 @@ const JOINED_BYTES = 16 * 1024;
 /** Messages whose members come in another order are parsed up to this length, and scanned beyond it. */
 const PARSED_BYTES = 64 * 1024;
 
+/** The headers of a response fit into a message of this length. */
+const PLAIN_BYTES = 512 * 1024;
+
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -19,9 +22,15 @@ export function isObject(value: unknown): value is JsonObject {
 export class EnvelopeReader {
   #pieces = new Pieces();
   #scanner: MemberScanner | null = null;
+  readonly #plain: (bytes: Buffer) => Buffer;
   #isUsual = false;
   /** Of a message that is too long. */
   #ends: MessageEnds | null = null;
+
+  /** `plain` turns a message that is not long into what clients are to see. */
+  constructor(plain: (bytes: Buffer) => Buffer = (bytes) => bytes) {
+    this.#plain = plain;
+  }
 
   push(piece: Buffer): void {
     if (this.#ends) {
@@ -29,7 +38,7 @@ export class EnvelopeReader {
       return;
     }
     this.#pieces.push(piece);
-    if (this.#pieces.size > LIMITS.browserMessageBytes) this.#giveUp();
+    if (this.#pieces.size > LIMITS.wireMessageBytes) this.#giveUp();
     else if (this.#scanner) this.#scanner.push(piece);
     else if (this.#pieces.size > PARSED_BYTES && !this.#isUsual) this.#look();
   }
@@ -37,6 +46,11 @@ export class EnvelopeReader {
   /** The message; where it is for, when it is too long to be passed. */
   end(): Envelope | { tooLong: Route } {
     if (this.#ends) return { tooLong: this.#ends.route };
+    if (!this.#scanner && this.#pieces.size <= PLAIN_BYTES) {
+      const seen = new Pieces();
+      seen.push(this.#plain(this.#pieces.join()));
+      return new Envelope(seen);
+    }
     const members = this.#scanner?.isWhole ? this.#scanner.members : null;
     return new Envelope(this.#pieces, members);
   }

@@ -27,5 +27,5 @@ export class MessageEnds {
 
 /** Says of a message that it is longer than allowed. */
 export function tooLongText(message: string): string {
-  return `${message} is longer than ${LIMITS.browserMessageBytes / 1024 / 1024} MiB.`;
+  return `${message} is longer than ${LIMITS.wireMessageBytes / 1024 / 1024} MiB.`;
 }

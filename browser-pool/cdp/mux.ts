@@ -40,14 +40,19 @@ export class CdpMux {
   #nextId = 1;
   #isClosed = false;
 
-  constructor(pipe: CdpPipe, onClose: () => void) {
+  /** `plain` turns a message of the browser into what clients are to see. */
+  constructor(
+    pipe: CdpPipe,
+    onClose: () => void,
+    plain: (bytes: Buffer) => Buffer = (bytes) => bytes,
+  ) {
     this.#pipe = pipe;
     this.inflow = new Inflow(pipe);
     this.outflow = new Outflow(pipe);
-    let reader = new EnvelopeReader();
+    let reader = new EnvelopeReader(plain);
     const end = (): void => {
       const message = reader.end();
-      reader = new EnvelopeReader();
+      reader = new EnvelopeReader(plain);
       if ("tooLong" in message) this.#drop(message.tooLong);
       else this.#receive(message);
     };

@@ -1,93 +1,137 @@
-import { type LookupAddress, lookup, promises as dns } from "node:dns";
-import { Agent } from "node:http";
-import { type Server, type Socket, createServer, isIP } from "node:net";
-import { isForbiddenAddress } from "@svc/host-kit/egress/forbidden.ts";
-import { RequestError, Server as ProxyServer } from "proxy-chain";
+import type { LookupAddress } from "node:dns";
+import { once } from "node:events";
+import { type LookupFunction, type Server, type Socket, connect, createServer } from "node:net";
 import type { Allowance } from "./allowance.ts";
+import { Failures } from "./failures.ts";
+import { join } from "./join.ts";
+import { Refusal, refusalOf } from "./refusal.ts";
+import { type SocksTarget, accept, readTarget, refuse } from "./socks.ts";
+import { Targets } from "./targets.ts";
+import { tellRefusal } from "./told-refusal.ts";
+
+/** A browser's own patience with a proxy ends a little later. */
+const CONNECT_MS = 25_000;
+/** More than a browser opens: 32 to each proxy, and its WebSockets. */
+export const MAX_CONNECTIONS = 512;
+const FULL = "This browser has too many connections open.";
 
 /**
- * The only way out of a slot: a forward proxy on unix sockets, for its browser and for Playwright. The proxy resolves names
- * itself and connects to exactly the addresses that it checked. Until `open` it refuses everything: a warm browser
- * reaches nobody.
+ * The only way out of a slot, for its browser and for Playwright: a SOCKS proxy. It resolves names itself and connects to
+ * exactly the addresses that it checked. What a browser sends arrives byte for byte, and so does what it is answered. Until
+ * `open` the forwarder refuses everything: a warm browser reaches nobody.
  */
 export class Forwarder {
-  readonly #allowance: Allowance;
-  readonly #agent = new Agent({ keepAlive: true });
-  readonly #proxy: ProxyServer;
-  readonly #doors: Server[] = [];
-  #isOpen = false;
+  /** Why targets were not reached. */
+  readonly failures = new Failures();
+  readonly #targets: Targets;
+  readonly #servers: Server[] = [];
+  readonly #clients = new Set<Socket>();
+  #isClosed = false;
 
   constructor(allowance: Allowance) {
-    this.#allowance = allowance;
-    this.#proxy = new ProxyServer({
-      prepareRequestFunction: async ({ hostname, port }) => ({
-        dnsLookup: fixedLookup(await this.#resolve(hostname, Number(port))),
-        // The process-wide agent would share kept connections between sessions.
-        httpAgent: this.#agent,
-      }),
-    });
-    // proxy-chain drops sockets without a remote address, and unix sockets have none.
-    this.#proxy.server.prependListener("connection", (socket: Socket) => {
-      Object.defineProperty(socket, "remoteAddress", { value: "127.0.0.1" });
-    });
-    // A long upload is not a slow request.
-    this.#proxy.server.requestTimeout = 0;
+    this.#targets = new Targets(allowance);
   }
 
+  /** Takes connections on unix sockets. */
   async listen(...paths: string[]): Promise<void> {
     for (const path of paths) {
-      const door = createServer((socket) => this.#proxy.server.emit("connection", socket));
-      this.#doors.push(door);
-      await new Promise<void>((resolve, reject) => {
-        door.once("error", reject);
-        door.listen(path, () => resolve());
-      });
+      const server = createServer();
+      this.serve(server);
+      server.listen(path);
+      await once(server, "listening");
     }
+  }
+
+  /** Takes connections from a server. */
+  serve(server: Server): void {
+    if (this.#isClosed) {
+      server.close();
+      return;
+    }
+    // A server that was handed over knows no options.
+    Object.assign(server, { allowHalfOpen: true });
+    this.#servers.push(server);
+    server.on("error", () => server.close());
+    server.on("connection", (client) => void this.#take(client));
   }
 
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
   open(): void {
-    this.#isOpen = true;
+    this.#targets.open();
   }
 
   close(): void {
-    this.#isOpen = false;
-    this.#agent.destroy();
-    for (const door of this.#doors) door.close();
-    this.#proxy.closeConnections();
+    this.#isClosed = true;
+    this.#targets.close();
+    for (const server of this.#servers) server.close();
+    for (const client of this.#clients) client.destroy();
   }
 
-  async #resolve(hostname: string, port: number): Promise<LookupAddress[]> {
-    if (!this.#isOpen) throw new RequestError("This browser has no session yet.", 403);
-    const host = hostname.replace(/^\[|\]$/g, "");
-    const found = await addressesOf(host);
-    const good = found.filter(
-      ({ address }) => !isForbiddenAddress(address) || this.#allowance.has(address, port),
-    );
-    if (good.length > 0) return good;
-    throw new RequestError("This address is private and not reachable from here.", 403);
+  async #take(client: Socket): Promise<void> {
+    this.#clients.add(client);
+    const leaving = new AbortController();
+    client.once("close", () => {
+      this.#clients.delete(client);
+      leaving.abort();
+    });
+    client.on("error", () => client.destroy());
+    client.setNoDelay(true);
+    const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(CONNECT_MS)]);
+    try {
+      const target = await readTarget(client, signal);
+      await this.#forward(client, target, signal);
+    } catch {
+      // The client left, speaks something else or is slow: nobody waits for an answer.
+      client.destroy();
+    }
+  }
+
+  async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
+    const { host, port } = target;
+    try {
+      if (this.#clients.size > MAX_CONNECTIONS)
+        throw new Refusal("ERR_INSUFFICIENT_RESOURCES", FULL);
+      const origin = await connected(await this.#targets.reach(host, port), port, signal);
+      accept(client);
+      join(client, origin);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      this.failures.note(host, port, refusal);
+      if (refusal.reason !== null) await tellRefusal(client, refusal.reason, signal);
+      else {
+        refuse(client, refusal.netError);
+        client.end();
+      }
+    }
   }
 }
 
-async function addressesOf(host: string): Promise<LookupAddress[]> {
-  const family = isIP(host);
-  if (family > 0) return [{ address: host, family }];
+/** A connection to one of these addresses: that which answers first, as in a browser. */
+async function connected(
+  addresses: LookupAddress[],
+  port: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const [first] = addresses;
+  const lookupFixed = fixedLookup(addresses);
+  const host = addresses.length === 1 && first ? first.address : "target.invalid";
+  const origin = connect({ host, port, lookup: lookupFixed, allowHalfOpen: true, noDelay: true });
   try {
-    return await dns.lookup(host, { all: true });
-  } catch {
-    throw new RequestError(`No address was found for ${host}.`, 502);
+    await once(origin, "connect", { signal });
+    return origin;
+  } catch (error) {
+    origin.on("error", () => {});
+    origin.destroy();
+    if (signal.aborted) throw new Refusal("ERR_CONNECTION_TIMED_OUT");
+    throw error;
   }
 }
 
 // A second look-up could name another address than the one that was checked.
-function fixedLookup(addresses: LookupAddress[]): typeof lookup {
-  const answer = (...call: unknown[]): void => {
-    const [, options, done] = call;
+function fixedLookup(addresses: LookupAddress[]): LookupFunction {
+  return (_host, options, done) => {
     const [first] = addresses;
-    if (typeof done !== "function") throw new TypeError("look-up without a callback");
-    const wantsAll = typeof options === "object" && options !== null && "all" in options;
-    if (wantsAll && options.all) done(null, addresses);
-    else done(null, first?.address, first?.family);
+    if (options.all) done(null, addresses);
+    else done(null, first?.address ?? "", first?.family);
   };
-  return Object.assign(answer, { __promisify__: lookup.__promisify__ });
 }

@@ -17,5 +17,5 @@ export const SLOT_CAPS: Caps = {
   cores: 2,
 };
 
-/** The caps of a Playwright process, which is one thread that works and few that help it. */
-export const PLAYWRIGHT_CAPS: Caps = { memoryBytes: 2_048 * MIB, tasks: 4_096, cores: 1.5 };
+/** The caps of a Playwright process, which serves one org: one thread that works, and few that help it. */
+export const PLAYWRIGHT_CAPS: Caps = { memoryBytes: 1_024 * MIB, tasks: 256, cores: 1 };

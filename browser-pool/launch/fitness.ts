@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { access, constants, readFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { NOWHERE, inOwnNetwork } from "./network.ts";
 import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
@@ -27,6 +28,8 @@ export interface Fitness {
   isolation: "uid" | "shared-uid";
   /** The user that Playwright runs as; null: the user of this process. */
   playwrightUid: number | null;
+  /** Whether pages take themselves for online. */
+  isOnline: boolean;
 }
 
 /** Why this host cannot serve browsers: the exact fix in one line. */
@@ -44,10 +47,10 @@ export async function judge(chromium: string | null): Promise<Fitness | Unfit> {
   if (version === null)
     return { hint: `${found.chromium} does not start: reinstall it, or set SVC_CHROMIUM.` };
   const playwrightUid = await playwrightUidOf(found);
+  const common = { programs: found, version, playwrightUid, isOnline: await canBeOnline(found) };
   if (found.setpriv && (await canIsolate(found.bwrap, found.setpriv)))
-    return { programs: found, version, isolation: "uid", playwrightUid };
-  if (await canIsolate(found.bwrap, null))
-    return { programs: found, version, isolation: "shared-uid", playwrightUid };
+    return { ...common, isolation: "uid" };
+  if (await canIsolate(found.bwrap, null)) return { ...common, isolation: "shared-uid" };
   return { hint: await namespaceHint() };
 }
 
@@ -59,10 +62,22 @@ async function findPrograms(chromium: string | null): Promise<Programs | Unfit> 
     return { hint: "No Chromium: apt-get install chromium-headless-shell, or set SVC_CHROMIUM." };
   const bwrap = await onPath("bwrap");
   if (!bwrap) return { hint: "No bwrap: apt-get install bubblewrap." };
-  const socat = await onPath("socat");
-  if (!socat) return { hint: "No socat: apt-get install socat." };
+  const ip = await onPath("ip");
+  if (!ip) return { hint: "No ip: apt-get install iproute2." };
+  const [unshare, nsenter] = await Promise.all([onPath("unshare"), onPath("nsenter")]);
+  if (!unshare || !nsenter) return { hint: "No unshare or nsenter: apt-get install util-linux." };
   const setpriv = process.getuid?.() === 0 ? await onPath("setpriv") : null;
-  return { chromium: browser, bwrap, socat, setpriv };
+  return { chromium: browser, bwrap, unshare, nsenter, ip, setpriv };
+}
+
+/** Whether this kernel has an interface for browsers. Without one pages take themselves for offline. */
+function canBeOnline(programs: Programs): Promise<boolean> {
+  const show = [programs.ip, "link", "show", NOWHERE, "up"];
+  const [file, ...args] = [...inOwnNetwork(programs), ...show];
+  return run(file, args, { timeout: TRIAL_MS }).then(
+    ({ stdout }) => stdout.includes(NOWHERE),
+    () => false,
+  );
 }
 
 /** The user of Playwright processes, where root can make namespaces and run as another user; else null. */

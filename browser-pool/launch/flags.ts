@@ -69,7 +69,7 @@ export function fastFlags(profileDir: string, proxyPort: number): string[] {
     ...HEADLESS,
     "--remote-debugging-pipe",
     `--user-data-dir=${profileDir}`,
-    `--proxy-server=http://127.0.0.1:${proxyPort}`,
+    `--proxy-server=socks5://127.0.0.1:${proxyPort}`,
     // Without it pages on loopback would bypass the forwarder; there is nobody there.
     "--proxy-bypass-list=<-loopback>",
     "about:blank",

@@ -58,6 +58,11 @@ export class HostFitness {
     return this.isolation === "uid" ? this.#cgroups : null;
   }
 
+  /** Whether pages take themselves for online. */
+  get isOnline(): boolean {
+    return this.fitness?.isOnline ?? true;
+  }
+
   get memoryCap(): boolean {
     return this.cgroups !== null;
   }

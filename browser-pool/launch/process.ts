@@ -2,9 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { Readable, Writable } from "node:stream";
+import { ChannelGuard } from "./channel.ts";
+import { stopReading } from "./reading.ts";
 
 const KILL_MS = 2_000;
 const STDERR_BYTES = 4_096;
+/** Much more than bwrap has to tell. */
+const STATUS_BYTES = 4_096;
 /** What shells and bwrap add to the number of the signal that ended their child. */
 const SIGNALLED = 128;
 
@@ -15,6 +19,9 @@ export class SandboxedProcess {
   /** Resolves when the outermost process has ended. */
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #begun = Promise.withResolvers<number>();
+  readonly #guard: ChannelGuard | null;
+  #hasMisbehaved = false;
   #status = "";
   #stderr = "";
 
@@ -29,6 +36,8 @@ export class SandboxedProcess {
       // No variable of this process: its environment holds the host token.
       env: { PATH: "/usr/bin:/bin" },
     });
+    // The guard comes first: nothing of the channel is read before this returns.
+    this.#guard = hasChannel ? new ChannelGuard(this.#child, () => this.#misbehaved()) : null;
     this.exited = new Promise((resolve) => {
       this.#child.once("error", () => resolve());
       this.#child.once("exit", () => resolve());
@@ -40,14 +49,22 @@ export class SandboxedProcess {
     this.toInside = input;
     this.fromInside = output;
     if (stderr instanceof Readable) stderr.on("data", (text) => this.#hear(String(text)));
-    if (status instanceof Readable) status.on("data", (text) => (this.#status += String(text)));
+    if (status instanceof Readable) status.on("data", (text) => this.#hearStatus(String(text)));
+    this.#begun.promise.catch(() => {});
+    void this.exited.then(() => this.#begun.reject(new Error(this.lastWords)));
   }
 
-  /** Hands a socket over to the program; this process has the socket no more. */
+  /** Hands a socket over to the program. This process holds the socket too, and reads nothing of it any more. */
   give(message: object, socket: Socket): void {
     stopReading(socket);
-    // A program that ends before it has the socket ends the socket too.
-    this.#child.send(message, socket, () => {});
+    this.#guard?.gave();
+    // A program that has ended has no use for it; its holder learns of the end by itself.
+    this.#child.send(message, socket, { keepOpen: true }, () => {});
+  }
+
+  /** Whether the program was ended because it wrote into its channel what no such program writes. */
+  get hasMisbehaved(): boolean {
+    return this.#hasMisbehaved;
   }
 
   /** The last bytes of its stderr. */
@@ -66,6 +83,11 @@ export class SandboxedProcess {
   /** The pid of the outermost process. */
   get pid(): number | null {
     return this.#child.pid ?? null;
+  }
+
+  /** Resolves when the namespaces are made, with the pid of the outermost process. */
+  get begun(): Promise<number> {
+    return this.#begun.promise;
   }
 
   /** The pid of the first process of the namespace, seen from here; null until bwrap told it. */
@@ -87,6 +109,11 @@ export class SandboxedProcess {
     clearTimeout(last);
   }
 
+  #misbehaved(): void {
+    this.#hasMisbehaved = true;
+    void this.kill();
+  }
+
   #isOver(): boolean {
     const { pid, exitCode, signalCode } = this.#child;
     return pid === undefined || exitCode !== null || signalCode !== null;
@@ -94,6 +121,11 @@ export class SandboxedProcess {
 
   #killGroup(): void {
     if (this.pid !== null && !this.#isOver()) signal(-this.pid);
+  }
+
+  #hearStatus(text: string): void {
+    if (this.#status.length < STATUS_BYTES) this.#status += text;
+    if (this.firstPid !== null && this.pid !== null) this.#begun.resolve(this.pid);
   }
 
   #hear(text: string): void {
@@ -108,13 +140,4 @@ function signal(pid: number): void {
   } catch {
     // It is gone already.
   }
-}
-
-/** Stops reading from a socket that is being handed over: until the other side has it, both do, and its bytes are for the other. */
-function stopReading(socket: Socket): void {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  const stop: unknown =
-    typeof handle === "object" && handle !== null ? Reflect.get(handle, "readStop") : null;
-  if (typeof stop !== "function") throw new TypeError("a socket that cannot be handed over");
-  stop.call(handle);
 }

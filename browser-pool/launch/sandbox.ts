@@ -1,20 +1,18 @@
 import { lstat, readlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
 import { SLOT_DISK_BYTES, TMP_BYTES } from "./caps.ts";
+import { type NetworkPrograms, inOwnNetwork } from "./network.ts";
 
 /** The programs that slots need. */
-export interface Programs {
+export interface Programs extends NetworkPrograms {
   chromium: string;
   bwrap: string;
-  socat: string;
+  nsenter: string;
   /** Null when this process is not root: slots then share its uid. */
   setpriv: string | null;
 }
 
-/** The port on which a browser finds its forwarder, in a network of its own. */
-export const PROXY_PORT = 3128;
-export const EGRESS_SOCKET = "egress.sock";
 /** Where bwrap tells the pid of the first process of the namespace. */
 const STATUS_FD = 5;
 
@@ -47,10 +45,6 @@ const READABLE = [
   "/var/cache/fontconfig",
 ];
 
-// socat keeps no hand on the browser's pipes, so that they close with the browser.
-const INSIDE = `"$1" -b 65536 TCP-LISTEN:${PROXY_PORT},bind=127.0.0.1,fork,reuseaddr,nodelay "UNIX-CONNECT:$2" 3<&- 4>&- &
-shift 2; exec "$@"`;
-
 export interface SandboxOptions {
   programs: Programs;
   /** The writable folders: the slot's own, and the folder of files that Playwright shares. Their paths are the same inside. */
@@ -70,13 +64,18 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
     files,
     ...workspace(folder),
   ];
-  const bwrap = [programs.bwrap, "--unshare-user", ...NAMESPACES, ...STATUS, ...view];
-  const proxy = [programs.socat, `${folder}/${EGRESS_SOCKET}`];
-  // Chromium refuses to be root. Where slots have no user of their own, the user inside is another by name only.
-  const alias = uid === null && process.getuid?.() === 0 ? ["--uid", "1000", "--gid", "1000"] : [];
-  const inner = [...bwrap, ...alias, "--", "/bin/sh", "-c", INSIDE, "sh", ...proxy, ...command];
+  const own = NAMESPACES.filter((name) => name !== "--unshare-net");
+  const bwrap = [programs.bwrap, "--unshare-user", ...own, ...STATUS, ...view];
+  const user = nameInside(uid);
+  const bare = ["--uid", user, "--gid", user, "--cap-drop", "ALL", "--", ...command];
+  const inner = [...inOwnNetwork(programs), ...bwrap, ...bare];
   if (uid === null || programs.setpriv === null) return inner;
   return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
+}
+
+/** The uid that the browser sees as its own. Chromium refuses to be root: there it is another by name only. */
+function nameInside(uid: number | null): string {
+  return String(uid ?? (process.getuid?.() || 1000));
 }
 
 /** The words before a command that make it run as this user, for good. */
@@ -109,8 +108,7 @@ function workspace(folder: string): string[] {
   const env = Object.entries(variables).flatMap(([name, value]) => ["--setenv", name, value]);
   // Nothing from outside: Node hands the flags of the pool, with paths, to what it starts.
   const disk = ["--size", String(SLOT_DISK_BYTES), "--tmpfs", folder];
-  const door = join(folder, EGRESS_SOCKET);
-  return [...disk, "--bind", door, door, "--chdir", folder, "--clearenv", ...env];
+  return [...disk, "--chdir", folder, "--clearenv", ...env];
 }
 
 // Merged systems have links to /usr here, others folders.

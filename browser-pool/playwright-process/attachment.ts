@@ -30,11 +30,11 @@ const LEAVING_MS = 2_000;
 
 type Goodbye = Extract<Question, { end: number }>;
 
-/** The Playwright of this process, and the folder that it shares with the pool. */
+/** The Playwright of this process, the folder that it shares with the pool, and its own folder in there. */
 export interface ThisPlaywright {
   playwright: Playwright;
-  version: string;
   root: string;
+  home: string;
   /** By the keys of their slots. */
   attachments: Map<string, Attachment>;
 }
@@ -128,7 +128,7 @@ export class Attachment {
   }
 
   async #attach(key: string): Promise<Answer> {
-    const { playwright, root, version } = this.#own;
+    const { playwright, root, home } = this.#own;
     // Files of uploads and downloads must lie where the browser sees them.
     const options = { artifactsDir: filesOf(root, key), timeout: ATTACH_MS };
     const browser = await playwright.chromium.connectOverCDP(this.#transport, options);
@@ -139,7 +139,7 @@ export class Attachment {
     if (!context) throw new Error("the browser has no default context");
     // Every new session has a page.
     if (context.pages().length === 0) await context.newPage();
-    const socket = endpointOf(root, version, key);
+    const socket = endpointOf(home, key);
     const bind = () => browser.bind("svc", { host: "127.0.0.1", port: 0 });
     const { result, server } = await listeningAt(socket, bind);
     const { endpoint } = result;

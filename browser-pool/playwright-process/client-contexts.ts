@@ -18,13 +18,20 @@ const PROGRESS = {
     Array.isArray(work) ? Promise.race(work) : work,
 };
 
+/** Whose bytes have caused what runs now. */
+const caller = new AsyncLocalStorage<Customer>();
+
+/** The customer whose bytes have caused what runs now; undefined for what the pool does itself. */
+export function callingCustomer(): Customer | undefined {
+  return caller.getStore();
+}
+
 /**
  * Which client made which browser context. A context goes with its client, as on a browser that Playwright has launched
  * for it; the default context stays. A client whose connection broke may come back to its tabs: its contexts go to the
  * next client.
  */
 export class ClientContexts {
-  readonly #caller = new AsyncLocalStorage<Customer>();
   readonly #made = new Map<Customer, Set<Context>>();
   /** Contexts whose client has dropped. */
   #orphans = new Set<Context>();
@@ -37,7 +44,7 @@ export class ClientContexts {
     const { doCreateNewContext } = inside;
     if (typeof doCreateNewContext !== "function") throw new UnknownPlaywright();
     inside.doCreateNewContext = async (...args: unknown[]): Promise<unknown> => {
-      const customer = this.#caller.getStore();
+      const customer = callingCustomer();
       const context: unknown = await doCreateNewContext.apply(inside, args);
       if (!isContext(context)) throw new UnknownPlaywright();
       if (customer) this.#note(customer, context);
@@ -49,8 +56,8 @@ export class ClientContexts {
   serve(customer: Customer, start: () => void): void {
     this.#made.set(customer, this.#orphans);
     this.#orphans = new Set();
-    customer.inside((work) => this.#caller.run(customer, work));
-    this.#caller.run(customer, start);
+    customer.inside((work) => caller.run(customer, work));
+    caller.run(customer, start);
   }
 
   /** A client has gone. */

@@ -5,13 +5,13 @@ import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
-import { tooLongText } from "../cdp/message-ends.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
 import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 
 const KEEP_ALIVE_MS = 30_000;
 const GOODBYE_MS = 2_000;
 const TOLD_MS = 1_000;
+const TOO_LONG = `A message is longer than ${LIMITS.wireMessageBytes / 1024 ** 2} MiB.`;
 
 /** Hears the events of a customer's socket. */
 export interface CustomerHearer {
@@ -29,11 +29,10 @@ export class Customer {
   readonly #socket: Socket;
   readonly #hearer: CustomerHearer;
   readonly #fromClient = new FrameScanner();
+  readonly #toClient = new FrameScanner();
   readonly #backlog: Backlog;
   #toldAt = -TOLD_MS;
   #isOver = false;
-  /** Whether the client sent a message that is too long: its session waits for the client to come back. */
-  #isFaulty = false;
 
   constructor(socket: Socket, hearer: CustomerHearer) {
     this.#socket = socket;
@@ -66,8 +65,8 @@ export class Customer {
     const request = Object.assign(new IncomingMessage(socket), { url: path, method: "GET" });
     Object.assign(request.headers, headers);
     server.emit("upgrade", request, socket, Buffer.from(head, "base64"));
-    // After its own listener: nothing is read before that.
-    socket.on("data", (chunk: Buffer) => this.#heard(chunk));
+    // Nothing is read before this: frames are seen here before Playwright sees them.
+    socket.prependListener("data", (chunk: Buffer) => this.#heard(chunk));
   }
 
   /** Has all that the socket tells its listeners run by `run`. */
@@ -103,6 +102,7 @@ export class Customer {
         // What comes after the goodbye would be an error of the socket.
         if (this.#isOver) return true;
         const [first, ...rest] = args;
+        if (this.#isTooLong(first)) return true;
         const isFast: unknown = write.call(
           socket,
           isFirst ? numbered(first, opens) : first,
@@ -115,12 +115,24 @@ export class Customer {
     });
   }
 
+  /** Follows what Playwright writes, and refuses a message by its header. */
+  #isTooLong(written: unknown): boolean {
+    if (Buffer.isBuffer(written)) this.#toClient.push(written);
+    // The answer to the upgrade is no frame, and leaves the scanner between frames.
+    else if (typeof written === "string") this.#toClient.pass(Buffer.byteLength(written));
+    if (this.#toClient.longestBytes <= LIMITS.wireMessageBytes) return false;
+    this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
+    return true;
+  }
+
   #heard(chunk: Buffer): void {
     const hadClose = this.#fromClient.sawClose;
     this.#fromClient.push(chunk);
-    if (this.#fromClient.longestBytes > LIMITS.browserMessageBytes) {
-      this.#isFaulty = true;
-      this.end(CLOSE_CODES.messageTooLarge, tooLongText("The message"));
+    if (this.#fromClient.longestBytes > LIMITS.wireMessageBytes && !this.#isOver) {
+      // Playwright hears no more of this client.
+      this.#socket.removeAllListeners("data");
+      this.#socket.resume();
+      this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
       return;
     }
     if (this.#fromClient.sawClose && !hadClose) this.#hearer.onGoodbye();
@@ -132,8 +144,7 @@ export class Customer {
   #closed(): void {
     this.#isOver = true;
     this.#backlog.close();
-    const isClean = this.#fromClient.sawClose && !this.#isFaulty;
-    this.#hearer.onEnd(isClean ? "clean" : "dropped");
+    this.#hearer.onEnd(this.#fromClient.sawClose ? "clean" : "dropped");
   }
 }
 

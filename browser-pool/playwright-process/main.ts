@@ -1,17 +1,24 @@
 import { once } from "node:events";
+import { dirname } from "node:path";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
+import { fileURLToPath } from "node:url";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import { Handover } from "../playwrights/messages.ts";
 import { controlOf } from "../playwrights/folders.ts";
 import { Attachment } from "./attachment.ts";
 import { closeNetwork, listeningAt } from "./network.ts";
-import { playwrightOf } from "./packages.ts";
+import { hiding } from "./paths.ts";
+import { insidesOf, playwrightOf } from "./packages.ts";
+import { FFMPEG, closePrograms, recordWithSystem } from "./programs.ts";
+import { refuseCdp, rewriteMessages, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
-// folder that it shares with the pool and the minor it is to be.
+// folder of its own, in the one that it shares with the pool, and with the minor that it is to be.
 const READY_FD = 4;
-const [, , root = "", name = ""] = process.argv;
+const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+const [, , home = "", name = ""] = process.argv;
+const root = dirname(home);
 const version = WIRE_VERSIONS.find((one) => one === name);
 if (!version) throw new Error(`no wire version ${name}`);
 
@@ -20,6 +27,11 @@ process.on("unhandledRejection", (error) => console.error(error));
 
 const playwright = await playwrightOf(version);
 closeNetwork(root);
+closePrograms();
+recordWithSystem(insidesOf(version));
+tellOwnHandlers(playwright);
+refuseCdp(playwright);
+rewriteMessages(playwright, hiding([root, PROJECT, process.execPath, FFMPEG]));
 const attachments = new Map<string, Attachment>();
 process.on("message", (message, given) => {
   const handover = Handover.safeParse(message).data;
@@ -32,7 +44,7 @@ process.on("message", (message, given) => {
 });
 process.on("disconnect", () => process.exit());
 
-const own = { playwright, version, root, attachments };
+const own = { playwright, root, home, attachments };
 const server = createServer((socket) => void new Attachment(own, socket));
-await listeningAt(controlOf(root, version), () => once(server.listen(0), "listening"));
+await listeningAt(controlOf(home), () => once(server.listen(0), "listening"));
 writeSync(READY_FD, "ready");

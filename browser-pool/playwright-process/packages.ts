@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { ConnectOverCDPTransport } from "playwright-core";
@@ -29,6 +30,17 @@ const PACKAGES: Record<WireVersion, () => Promise<Playwright>> = {
   "1.64": () => import("playwright-core-1.64"),
   "1.63": () => import("playwright-core-1.63"),
 };
+
+const INSIDES: Record<WireVersion, string> = {
+  "1.65": "playwright-core/lib/coreBundle",
+  "1.64": "playwright-core-1.64/lib/coreBundle",
+  "1.63": "playwright-core-1.63/lib/coreBundle",
+};
+
+/** What the package of a minor keeps to itself. */
+export function insidesOf(version: WireVersion): unknown {
+  return createRequire(import.meta.url)(INSIDES[version]);
+}
 
 /** The Playwright of a minor, loaded when it is first asked for. */
 export function playwrightOf(version: WireVersion): Promise<Playwright> {

@@ -9,16 +9,14 @@ import type { CdpMux } from "../cdp/mux.ts";
 import { Pieces } from "../cdp/pieces.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
+import { PlaywrightGone } from "./ending.ts";
 import { HandedSockets } from "./handed-sockets.ts";
-import { Answer, type Question, controlText, isControl, readControl } from "./messages.ts";
+import { type Answer, type Question, controlText, isControl, readAnswer } from "./messages.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
 
-/** The connection ended before a question was answered. */
-export class PlaywrightGone extends Error {
-  constructor() {
-    super("Playwright is gone");
-  }
-}
+/** More messages about sockets in a second than a sound Playwright has: it tells of each socket once a second. */
+const MOST_CONTROLS = 1_000;
+const SECOND_MS = 1_000;
 
 interface Waiting {
   resolve: (answer: Answer) => void;
@@ -29,10 +27,14 @@ interface Waiting {
 export interface Surroundings {
   /** Whether this Playwright has no client while others drive the browser. */
   isUnwatched: () => boolean;
-  /** The Playwright has sent what is no message; or the browser something that is too long for the Playwright. */
-  onFault: (reason: string) => void;
+  /** The browser has sent a message that is too long for the Playwright, and that was thrown away. */
+  onTooLong: (reason: string) => void;
   /** A customer's socket was handed over and never taken. */
   onUntaken: () => void;
+  /** The Playwright has sent what no Playwright sends. Its connection ends. */
+  onNonsense: (nonsense: string) => void;
+  /** Why the connection has ended, once that is known: a sentence for clients; null when their end is told them otherwise. */
+  whyEnded: () => Promise<string | null>;
 }
 
 /** Longest message of a Playwright to the pool itself. */
@@ -46,8 +48,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
   readonly #browser: CdpPipe;
   readonly #socket: Socket;
   readonly #line: CdpPipe;
-  readonly #isUnwatched: () => boolean;
-  readonly #onFault: (reason: string) => void;
+  readonly #slot: Surroundings;
   /** Of a message that is not complete: a control message or a call. */
   #control: Pieces | null = null;
   #call = new CallReader();
@@ -55,10 +56,12 @@ export class AttachedPlaywright implements MuxClient, Sender {
   readonly sockets: HandedSockets;
   readonly #waiting: Waiting[] = [];
   #isHolding = false;
+  #isOver = false;
+  #controls = 0;
+  #countedFrom = 0;
 
   constructor(socket: Socket, mux: CdpMux, browser: CdpPipe, slot: Surroundings) {
-    this.#isUnwatched = slot.isUnwatched;
-    this.#onFault = slot.onFault;
+    this.#slot = slot;
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
@@ -111,7 +114,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
   // Playwright hears that a call has failed, and its other clients go on. An event that long is one that a page made up.
   missed(id: number | null, sessionId: string | null): void {
     const message = tooLongText(id === null ? "An event" : "The browser's answer");
-    this.#onFault(message);
+    this.#slot.onTooLong(message);
     if (id === null) return;
     this.answer({ id, error: { code: -32000, message }, ...(sessionId && { sessionId }) });
   }
@@ -136,6 +139,13 @@ export class AttachedPlaywright implements MuxClient, Sender {
     this.#write(JSON.stringify(message));
   }
 
+  /** Lets go of the browser now: nothing that the Playwright says reaches the browser any more. */
+  leave(): void {
+    if (this.#isOver) return;
+    this.#close();
+    this.gone();
+  }
+
   gone(): void {
     // Later, so that the session, which knows why, speaks first to its customers.
     setImmediate(() => this.#socket.end());
@@ -156,13 +166,14 @@ export class AttachedPlaywright implements MuxClient, Sender {
 
   #ask(question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      if (this.#socket.destroyed) this.#close();
-      else this.#line.write(controlText(question));
+      if (this.#isOver || this.#socket.destroyed) reject(new PlaywrightGone());
+      else this.#waiting.push({ resolve, reject });
+      if (!this.#isOver) this.#line.write(controlText(question));
     });
   }
 
   #piece(bytes: Buffer): void {
+    if (this.#isOver) return;
     if (!this.#control && this.#call.size === 0 && isControl(bytes)) this.#control = new Pieces();
     if (!this.#control) this.#call.push(bytes);
     else if (this.#control.size + bytes.length <= CONTROL_BYTES) this.#control.push(bytes);
@@ -175,8 +186,11 @@ export class AttachedPlaywright implements MuxClient, Sender {
     const reader = this.#call;
     this.#control = null;
     this.#call = new CallReader();
-    if (control) this.#settle(control.join());
-    else if (!this.#socket.destroyed) this.#take(reader.end());
+    if (this.#isOver) return;
+    if (control) {
+      const nonsense = this.#settle(control.join());
+      if (nonsense) this.#refuse(nonsense);
+    } else this.#take(reader.end());
     this.#mux.inflow.check();
   }
 
@@ -186,16 +200,10 @@ export class AttachedPlaywright implements MuxClient, Sender {
     else this.#refuse(String(call.error.message));
   }
 
-  /** Ends the connection of a Playwright that sends garbage. */
-  #refuse(reason: string): void {
-    this.#onFault(reason);
-    this.#socket.destroy();
-  }
-
   // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
   #send(call: ClientCall): void {
     // Playwright dismisses a dialog that none of its clients wants; the clients of others may want it.
-    const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#isUnwatched();
+    const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#slot.isUnwatched();
     const forbidden = isMeddling ? "leave" : forbiddenBy(call);
     if (forbidden) {
       this.answer(forbiddenReply(call, forbidden));
@@ -206,23 +214,40 @@ export class AttachedPlaywright implements MuxClient, Sender {
     this.#browser.whenWritable(() => this.release());
   }
 
-  #settle(bytes: Buffer): void {
-    const answer = Answer.parse(readControl(bytes));
-    if ("client" in answer) {
-      this.sockets.heard(answer.client, answer.event);
-      return;
-    }
+  /** Takes a control message. Returns what is wrong with it. */
+  #settle(bytes: Buffer): string | null {
+    const now = performance.now();
+    if (now - this.#countedFrom > SECOND_MS) [this.#countedFrom, this.#controls] = [now, 0];
+    this.#controls += 1;
+    if (this.#controls > MOST_CONTROLS) return "a flood of messages";
+    const answer = readAnswer(bytes);
+    if (!answer) return "a message that is none";
+    if ("client" in answer)
+      return this.sockets.heard(answer.client, answer.event) ? null : "an event of no socket";
     const waiting = this.#waiting.shift();
-    if (!("failed" in answer)) waiting?.resolve(answer);
-    else if (answer.isUnknown) waiting?.reject(new UnknownPlaywright());
-    else waiting?.reject(new Error(answer.failed));
+    if (!waiting) return "an answer to no question";
+    if (!("failed" in answer)) waiting.resolve(answer);
+    else if (answer.isUnknown) waiting.reject(new UnknownPlaywright());
+    else waiting.reject(new Error(answer.failed));
+    return null;
+  }
+
+  #refuse(nonsense: string): void {
+    this.#slot.onNonsense(nonsense);
+    this.sockets.close("Playwright sent what no Playwright sends, and was let go.");
+    this.#close();
+    this.#socket.destroy();
   }
 
   #close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#mux.inflow.remove(this);
     this.#mux.detach(this);
     this.#release();
-    this.sockets.close();
     for (const waiting of this.#waiting.splice(0)) waiting.reject(new PlaywrightGone());
+    // The socket of the process closes a moment before its end is known.
+    if (this.sockets.size > 0)
+      void this.#slot.whyEnded().then((reason) => this.sockets.close(reason));
   }
 }

@@ -1,6 +1,5 @@
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { homeOf } from "./folders.ts";
 import type { Fitness } from "../launch/fitness.ts";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
 import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "../launch/sandbox.ts";
@@ -9,6 +8,8 @@ const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(PROJECT, "browser-pool/playwright-process/main.ts");
 /** After the pipes of a sandboxed process. */
 const CHANNEL_FD = 6;
+/** Where Debian's links to the libraries of ffmpeg lead. */
+const LINKS = "/etc/alternatives";
 /** The folders of this project that a Playwright may read: not the state folder, which lies in the project by default. */
 const CODE = ["node_modules", "browser-pool", "contract", "host-kit"].map((name) =>
   join(PROJECT, name),
@@ -18,18 +19,20 @@ export interface PlaywrightOptions {
   fitness: Fitness;
   /** The folder that pool and Playwright share. */
   root: string;
+  /** Its own folder in there. */
+  home: string;
   version: string;
   cgroups: string[];
 }
 
 /** The command that runs a Playwright: without network and privilege, and with no files but code and the shared folder. */
 export async function playwrightCommand(options: PlaywrightOptions): Promise<string[]> {
-  const { fitness, root, version, cgroups } = options;
+  const { fitness, root, home, version, cgroups } = options;
   const { bwrap, setpriv } = fitness.programs;
   const uid = fitness.playwrightUid;
-  const node = [process.execPath, ...permissions(root), MAIN, root, version];
-  const home = homeOf(root, version);
-  const view = [...(await systemFolders()), ...OWN, ...code(), ...open(root), "--bind", root, root];
+  const node = [process.execPath, ...permissions(root), MAIN, home, version];
+  const system = [...(await systemFolders()), ...readable(LINKS), ...OWN];
+  const view = [...system, ...code(), ...open(root), "--bind", root, root];
   const inside = [...STATUS, ...view, "--chdir", home, ...environment(home)];
   if (uid !== null && setpriv !== null) {
     // Root makes the view, since a user may not reach this project at all, and is gone before anything runs.
@@ -41,8 +44,11 @@ export async function playwrightCommand(options: PlaywrightOptions): Promise<str
 }
 
 function code(): string[] {
-  const folders = [...CODE, dirname(process.execPath)];
-  return folders.flatMap((folder) => [...open(folder), "--ro-bind-try", folder, folder]);
+  return [...CODE, dirname(process.execPath)].flatMap(readable);
+}
+
+function readable(folder: string): string[] {
+  return [...open(folder), "--ro-bind-try", folder, folder];
 }
 
 // Folders above a visible folder: bwrap would make them for root alone.
@@ -68,7 +74,9 @@ function environment(home: string): string[] {
   return ["--clearenv", ...set];
 }
 
-// Reads are limited by the view of bwrap: Playwright looks at places of the system as it is loaded.
+// Reads are limited by the view of bwrap: Playwright looks at places of the system as it is loaded. Programs are limited
+// to ffmpeg by the process itself (playwright-process/programs.ts).
 function permissions(root: string): string[] {
-  return ["--permission", "--allow-fs-read=*", `--allow-fs-write=${join(root, "*")}`];
+  const files = ["--allow-fs-read=*", `--allow-fs-write=${join(root, "*")}`];
+  return ["--permission", ...files, "--allow-child-process"];
 }

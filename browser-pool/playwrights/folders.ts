@@ -9,22 +9,25 @@ export function newKey(): string {
   return randomBytes(16).toString("hex");
 }
 
+/** The name of a new Playwright process. Its siblings, which run as the same user, cannot guess it. The path of a socket is short. */
+export function newName(): string {
+  return randomBytes(8).toString("hex");
+}
+
 /** The folder that Playwrights see of a run. */
 export const rootOf = (run: string): string => join(run, "wire");
 /** One Playwright's own folder. */
-export const homeOf = (root: string, version: string): string => join(root, version);
+export const homeOf = (root: string, name: string): string => join(root, name);
 /** Where it takes connections of the pool, one for each browser. */
-export const controlOf = (root: string, version: string): string =>
-  join(homeOf(root, version), "control.sock");
+export const controlOf = (home: string): string => join(home, "control.sock");
 /** Where it answers clients of one browser. */
-export const endpointOf = (root: string, version: string, key: string): string =>
-  join(homeOf(root, version), `${key}.sock`);
+export const endpointOf = (home: string, key: string): string => join(home, `${key}.sock`);
 /** Files of uploads and downloads, which its browser sees under the same path. */
 export const filesOf = (root: string, key: string): string => join(root, "files", key);
 /** The way out for API requests: that of the slot's browser. */
 export const egressOf = (root: string, key: string): string => join(root, "egress", key);
 /** The same as a proxy, by the name of a host that exists nowhere. */
-export const proxyOf = (key: string): string => `http://${key}.egress`;
+export const proxyOf = (key: string): string => `socks5://${key}.egress:1080`;
 
 /** The key in the name of such a host. */
 export function keyOfProxy(host: string): string | null {

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { closeFrame } from "@svc/host-kit/frames.ts";
+import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import type { CustomerSocket, SocketEnd } from "../customer-sockets.ts";
+import { readToEnd } from "../launch/reading.ts";
 import type { CustomerEvent, Handover, Question } from "./messages.ts";
 
 // No extensions: compressing for a client on the next hop costs more than it saves.
@@ -16,6 +19,9 @@ const PASSED = [
 
 /** A Playwright says nothing of a socket that it never got: after this time the socket counts as dropped. */
 const TAKEN_MS = 10_000;
+
+/** How long a client may take to end its side after a goodbye. */
+const GOODBYE_MS = 2_000;
 
 /** Called for a customer's socket that a Playwright has. */
 export interface Watch {
@@ -38,6 +44,9 @@ interface Source {
 
 interface Client extends CustomerSocket {
   watch: Watch;
+  /** This process's hold on the socket that the Playwright reads and writes. */
+  socket: Socket;
+  isTaken: boolean;
   isFull: boolean;
   /** Runs until the Playwright has said that it has the socket. */
   untaken: NodeJS.Timeout;
@@ -63,26 +72,42 @@ export class HandedSockets {
   }
 
   /** Counts a customer whose socket is about to be handed over. */
-  add(watch: Watch): { id: number; client: CustomerSocket } {
+  add(socket: Socket, watch: Watch): { id: number; client: CustomerSocket } {
     const id = this.#nextId++;
+    socket.on("error", () => socket.destroy());
     const end = (code: number, reason: string): void => this.#ask({ end: id, code, reason });
     const untaken = setTimeout(() => this.#untaken(id), TAKEN_MS).unref();
-    const client = { watch, isFull: false, untaken, end };
+    const client = { watch, socket, isTaken: false, isFull: false, untaken, end };
     this.#clients.set(id, client);
     return { id, client };
   }
 
-  /** Counts a socket as dropped that the Playwright does not have. */
+  /** Counts a socket as dropped that the Playwright does not have, and that its client is told of by another way. */
   lost(id: number): void {
     const client = this.#clients.get(id);
-    if (client) this.#gone(id, client, "dropped");
+    if (client) this.#forget(id, client, "dropped");
   }
 
-  /** Takes what the Playwright says of a socket. */
-  heard(id: number, event: CustomerEvent): void {
+  /** Takes what the Playwright says of a socket. Returns false when there has never been such a socket. */
+  heard(id: number, event: CustomerEvent): boolean {
     const client = this.#clients.get(id);
-    if (!client) return;
+    if (client) this.#happened(id, client, event);
+    return client !== undefined || (id > 0 && id < this.#nextId);
+  }
+
+  /** Counts every socket as dropped: the Playwright is gone. With a reason, the clients are told it. */
+  close(reason: string | null): void {
+    for (const [id, client] of this.#clients) {
+      if (reason && client.isTaken) sayGoodbye(client.socket, reason);
+      else if (reason) refuseUpgrade(client.socket, 502, `${reason}\n`);
+      else client.socket.destroy();
+      this.#forget(id, client, "dropped");
+    }
+  }
+
+  #happened(id: number, client: Client, event: CustomerEvent): void {
     clearTimeout(client.untaken);
+    client.isTaken = true;
     if (event === "taken") return;
     if (event === "active") client.watch.onTraffic();
     else if (event === "full") this.#hold(client);
@@ -90,21 +115,21 @@ export class HandedSockets {
     else this.#gone(id, client, event);
   }
 
-  /** Counts every socket as dropped: the Playwright is gone. */
-  close(): void {
-    for (const [id, client] of this.#clients) this.#gone(id, client, "dropped");
-  }
-
   #untaken(id: number): void {
     this.#onUntaken();
     // A Playwright that stood still may take the socket later: uncounted, the client would not keep its session.
-    this.#clients
-      .get(id)
-      ?.end(CLOSE_CODES.restart, "The browser did not answer in time. Reconnect.");
-    this.lost(id);
+    const client = this.#clients.get(id);
+    client?.end(CLOSE_CODES.restart, "The browser did not answer in time. Reconnect.");
+    if (client) this.#gone(id, client, "dropped");
   }
 
   #gone(id: number, client: Client, end: SocketEnd): void {
+    // While this process holds a socket its connection stays, whatever the Playwright does.
+    client.socket.destroy();
+    this.#forget(id, client, end);
+  }
+
+  #forget(id: number, client: Client, end: SocketEnd): void {
     this.#clients.delete(id);
     clearTimeout(client.untaken);
     this.#release(client);
@@ -122,6 +147,13 @@ export class HandedSockets {
     client.isFull = false;
     this.#source.release();
   }
+}
+
+/** Tells a client why its Playwright is gone. A frame that was cut short before makes this part of it: then the connection only breaks. */
+function sayGoodbye(socket: Socket, reason: string): void {
+  socket.end(closeFrame(CLOSE_CODES.restart, `${reason} Reconnect.`));
+  readToEnd(socket);
+  setTimeout(() => socket.destroy(), GOODBYE_MS).unref();
 }
 
 /** Where a socket goes: the slot's key, the customer's number at this Playwright, its number in the session, the endpoint's path. */

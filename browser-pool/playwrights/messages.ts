@@ -62,3 +62,16 @@ export function controlText(message: Question | Answer): string {
 export function readControl(bytes: Buffer): unknown {
   return JSON.parse(bytes.toString("utf8", 1));
 }
+
+/** The longest answer: an error of Playwright may quote a call log. */
+export const ANSWER_BYTES = 64 * 1024;
+
+/** The answer in a message, null when the message is none. */
+export function readAnswer(bytes: Buffer): Answer | null {
+  if (bytes.length > ANSWER_BYTES) return null;
+  try {
+    return Answer.safeParse(readControl(bytes)).data ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,19 +1,20 @@
-import { once } from "node:events";
-import { chown, mkdir, rm } from "node:fs/promises";
-import { type Socket, connect } from "node:net";
+import { mkdir } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
+import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
-import { type Cgroups, removeGroups } from "@svc/host-kit/cgroups.ts";
-import { PLAYWRIGHT_CAPS } from "../launch/caps.ts";
 import type { Fitness } from "../launch/fitness.ts";
-import { playwrightCommand } from "./command.ts";
-import { SandboxedProcess } from "../launch/process.ts";
-import type { Handover } from "./messages.ts";
-import { controlOf, egressOf, filesOf, homeOf } from "./folders.ts";
-import { watchPulse } from "./pulse.ts";
+import { egressOf, filesOf } from "./folders.ts";
+import { PlaywrightProcess } from "./process.ts";
 import { ServedVersions } from "./served-versions.ts";
+import { Turns } from "./turns.ts";
+import { WarmPlaywright } from "./warm-playwright.ts";
 
-const WORDS = 3;
+/** How long a process stays for the next session of its org. */
+const LINGER_MS = 10_000;
+/** The same when others stay already: so long the last clients are told why their sockets end. */
+const LEAST_LINGER_MS = 3_000;
+const LINGERING = 2;
 
 export interface PlaywrightProcessesOptions {
   /** The run's folder that pool and Playwrights share. */
@@ -24,25 +25,33 @@ export interface PlaywrightProcessesOptions {
 }
 
 /**
- * The Playwright processes of a pool, one for each minor that a client has asked for: unprivileged, without a
- * network, without secrets. A process that ends takes its clients' sockets with it, and is started again when wanted.
+ * The Playwright processes of a pool: one for each org and minor that its clients have asked for, and one kept warm.
+ * An org's process ends when the org's last session has ended, and is never given to another org.
  */
 export class PlaywrightProcesses {
   readonly served = new ServedVersions();
+  /** Kept for the next org. */
+  readonly warm: WarmPlaywright;
+  /** Whether a Playwright of this pool has been attached to a browser. */
+  isProven = false;
   readonly #options: PlaywrightProcessesOptions;
-  readonly #running = new Map<WireVersion, Promise<SandboxedProcess>>();
-  #starts = 0;
+  readonly #turns = new Turns(availableParallelism());
+  readonly #running = new Set<PlaywrightProcess>();
+  readonly #ofOrgs = new Map<string, PlaywrightProcess>();
+  readonly #lingering = new Map<PlaywrightProcess, NodeJS.Timeout>();
   #isClosed = false;
 
   private constructor(options: PlaywrightProcessesOptions) {
     this.#options = options;
+    const start = (version: WireVersion): PlaywrightProcess => this.#start(version);
+    this.warm = new WarmPlaywright({ served: this.served, log: options.log, start });
   }
 
   get log(): Log {
     return this.#options.log;
   }
 
-  /** Makes the shared folders. No process is started before a client asks for its version. */
+  /** Makes the shared folders. No process is started before the first browser. */
   static async open(options: PlaywrightProcessesOptions): Promise<PlaywrightProcesses> {
     const { root } = options;
     // Users pass through to what they can name, and list nothing.
@@ -51,78 +60,68 @@ export class PlaywrightProcesses {
     return new PlaywrightProcesses(options);
   }
 
-  /** Opens a new connection to the Playwright of a minor, which is started when it does not run. */
-  async connect(version: WireVersion): Promise<Socket> {
-    const process = await this.#started(version);
-    const socket = connect(controlOf(this.#options.root, version));
-    const isOpen = await once(socket, "connect").then(
-      () => true,
-      () => false,
-    );
-    if (isOpen) return socket;
-    // The process is dying: the next one takes over.
-    await process.kill();
-    return this.connect(version);
+  /** The process of an org: the one that runs, else the warm one, else a new one. */
+  of(org: string, version: WireVersion): PlaywrightProcess {
+    const known = this.#ofOrgs.get(keyOf(org, version));
+    if (known && !known.isOver) {
+      this.#keep(known);
+      return known;
+    }
+    const process = this.warm.take(version) ?? this.#start(version);
+    process.serve(org);
+    this.#ofOrgs.set(keyOf(org, version), process);
+    return process;
   }
 
-  /** Hands a socket over to the Playwright of a minor. */
-  async give(version: WireVersion, message: Handover, socket: Socket): Promise<void> {
-    (await this.#started(version)).give(message, socket);
+  /** Whether `of` starts nothing. */
+  isAtHand(org: string, version: WireVersion): boolean {
+    const own = this.#ofOrgs.get(keyOf(org, version));
+    return (own && !own.isOver) || this.warm.current?.version === version;
   }
 
   /** Ends all processes. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const running = await Promise.allSettled(this.#running.values());
-    for (const one of running) if (one.status === "fulfilled") await one.value.kill();
+    this.warm.close();
+    for (const timer of this.#lingering.values()) clearTimeout(timer);
+    const ending = { reason: "The browser pool stops.", isFault: false };
+    await Promise.all([...this.#running].map((process) => process.end(ending)));
   }
 
-  #started(version: WireVersion): Promise<SandboxedProcess> {
-    const known = this.#running.get(version);
-    if (known) return known;
-    if (this.#isClosed) return Promise.reject(new Error("the pool stops"));
-    const started = this.#start(version);
-    this.#running.set(version, started);
-    const forget = (): void => void this.#running.delete(version);
-    started.then(({ exited }) => exited.then(forget), forget);
-    started.then((process) => this.#watch(version, process)).catch(() => {});
-    return started;
-  }
-
-  async #watch(version: WireVersion, process: SandboxedProcess): Promise<void> {
-    watchPulse(await this.connect(version), () => {
-      this.#options.log.error({ version }, "playwright_silent");
-      void process.kill();
-    });
-  }
-
-  async #start(version: WireVersion): Promise<SandboxedProcess> {
-    const { root } = this.#options;
+  #start(version: WireVersion): PlaywrightProcess {
+    if (this.#isClosed) throw new Error("the pool stops");
+    const { root, log } = this.#options;
     const { fitness, cgroups } = this.#options.hostFitness;
     if (!fitness) throw new Error("this host serves no browsers");
-    const home = homeOf(root, version);
-    // A killed process may have left files there.
-    await rm(home, { recursive: true, force: true });
-    await mkdir(home, { mode: 0o700 });
-    const uid = fitness.playwrightUid;
-    if (uid !== null) await chown(home, uid, uid);
-    this.#starts += 1;
-    const groups = cgroups ? await cgroups.add(`playwright-${this.#starts}`, PLAYWRIGHT_CAPS) : [];
-    const command = await playwrightCommand({ fitness, root, version, cgroups: groups });
-    const process = new SandboxedProcess(command, true);
-    void process.exited.then(() => this.#ended(version, process, groups));
-    const ended = process.exited.then(() => Promise.reject(new Error(process.lastWords)));
-    // Its first bytes say that it listens.
-    await Promise.race([once(process.fromInside, "data"), ended]);
-    ended.catch(() => {});
+    const onUnused = (): void => this.#unused(process);
+    const own = { root, log, fitness, cgroups, onUnused };
+    const process = new PlaywrightProcess(own, version, (work) => this.#turns.run(work));
+    this.#running.add(process);
+    void process.ended.then(() => this.#forget(process));
     return process;
   }
 
-  async #ended(version: WireVersion, process: SandboxedProcess, groups: string[]): Promise<void> {
-    // Only the places in the code: the text of an error may quote a client.
-    const words = process.lastWords.split("\n").filter((line) => /^ +at |^FATAL/.test(line));
-    const where = words.slice(0, WORDS).map((line) => line.trim());
-    if (!this.#isClosed) this.#options.log.error({ version, where }, "playwright_ended");
-    await removeGroups(groups);
+  #unused(process: PlaywrightProcess): void {
+    if (process.org === null || process.isOver) return;
+    this.#keep(process);
+    const ms = this.#lingering.size < LINGERING ? LINGER_MS : LEAST_LINGER_MS;
+    const end = (): void =>
+      void process.end({ reason: "The last session of its org has ended.", isFault: false });
+    this.#lingering.set(process, setTimeout(end, ms));
+  }
+
+  #keep(process: PlaywrightProcess): void {
+    clearTimeout(this.#lingering.get(process));
+    this.#lingering.delete(process);
+  }
+
+  #forget(process: PlaywrightProcess): void {
+    this.#running.delete(process);
+    this.#keep(process);
+    if (process.org === null) return;
+    const key = keyOf(process.org, process.version);
+    if (this.#ofOrgs.get(key) === process) this.#ofOrgs.delete(key);
   }
 }
+
+const keyOf = (org: string, version: WireVersion): string => `${version} ${org}`;

@@ -6,26 +6,45 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CustomerSockets } from "../customer-sockets.ts";
 import { type Arrival, handoverOf } from "./handed-sockets.ts";
-import { AttachedPlaywright, PlaywrightGone } from "./attached-playwright.ts";
+import { AttachedPlaywright, type Surroundings } from "./attached-playwright.ts";
+import { PlaywrightGone } from "./ending.ts";
+import type { PlaywrightProcess } from "./process.ts";
 import type { PlaywrightProcesses } from "./processes.ts";
 import { UnknownPlaywright } from "./served-versions.ts";
+import type { Tenant, Tie } from "./ties.ts";
+import type { NextSlot } from "./warm-playwright.ts";
+
+/** How long after its connections the end of a process is known. */
+const ENDING_MS = 2_000;
 
 interface Attached {
+  process: PlaywrightProcess;
   playwright: AttachedPlaywright;
   /** The path under which the Playwright answers customers. */
   path: string;
 }
 
-/** The Playwrights attached to the browser of one slot: each minor when it is first wanted, and once. */
-export class SlotPlaywrights {
+/** A process that is attached, or is being attached. */
+interface Link {
+  process: PlaywrightProcess;
+  tie: Tie;
+  attached: Promise<Attached>;
+}
+
+/**
+ * The Playwrights attached to the browser of one slot: each minor when it is first wanted, and once. Before the slot has a
+ * session that is the warm one; then they are those of the session's org.
+ */
+export class SlotPlaywrights implements Tenant, NextSlot {
   readonly #processes: PlaywrightProcesses;
   readonly #key: string;
   readonly #mux: CdpMux;
   readonly #pipe: CdpPipe;
-  readonly #attachedByVersion = new Map<WireVersion, Promise<Attached>>();
+  readonly #links = new Map<WireVersion, Link>();
   readonly #connected = new Set<AttachedPlaywright>();
   /** Origins that have storage though no Playwright has seen a page of theirs. */
   #noted: string[] = [];
+  #org: string | null = null;
 
   /** `key`: names the slot in the folder that pool and Playwrights share. */
   constructor(processes: PlaywrightProcesses, key: string, mux: CdpMux, pipe: CdpPipe) {
@@ -33,6 +52,35 @@ export class SlotPlaywrights {
     this.#key = key;
     this.#mux = mux;
     this.#pipe = pipe;
+  }
+
+  get org(): string | null {
+    return this.#org;
+  }
+
+  /** The processes that are attached to this slot, or are being attached. */
+  get processes(): PlaywrightProcess[] {
+    return [...this.#links.values()].map(({ process }) => process);
+  }
+
+  /**
+   * Gives the slot to an org. The warm Playwright stays when the org has no other one and its clients may speak that minor;
+   * otherwise it is let go of. `version`: the minor that the clients will speak, null when that is not known.
+   */
+  giveTo(org: string, version: WireVersion | null): void {
+    this.#org = org;
+    for (const { process, tie } of this.#links.values()) {
+      const isSpoken = version === null || version === process.version;
+      const isOwn = isSpoken && this.#processes.of(org, process.version) === process;
+      if (!isOwn) tie.end();
+    }
+  }
+
+  /** Attaches what the clients of the session will ask for. Nothing is started for clients who may never come. */
+  async expect(version: WireVersion | null): Promise<void> {
+    const wanted = version ?? this.#newest();
+    const isAtHand = this.#org !== null && this.#processes.isAtHand(this.#org, wanted);
+    if (version !== null || isAtHand) await this.attach(wanted);
   }
 
   /** Attaches a minor. Callers who ask while it is being attached wait for the same attachment. */
@@ -44,8 +92,8 @@ export class SlotPlaywrights {
   async open(version: WireVersion, arrival: Arrival, sockets: CustomerSockets): Promise<void> {
     const attached = await inTime(this.#living(version), LIMITS.slotUpgradeMs);
     if (attached === LATE) throw new Error("no Playwright in time");
-    const { playwright, path } = attached;
-    const { id, client } = playwright.sockets.add({
+    const { process, playwright, path } = attached;
+    const { id, client } = playwright.sockets.add(arrival.socket, {
       onTraffic: () => sockets.touch(),
       onEnd: (ended, end) => sockets.remove(ended, end),
     });
@@ -53,7 +101,7 @@ export class SlotPlaywrights {
     const opens = sockets.add(client, arrival.request);
     const to = { key: this.#key, client: id, opens, path };
     try {
-      await this.#processes.give(version, handoverOf(to, arrival), arrival.socket);
+      await process.give(handoverOf(to, arrival), arrival.socket);
     } catch (error) {
       playwright.sockets.lost(id);
       throw error;
@@ -69,7 +117,8 @@ export class SlotPlaywrights {
   /** Tells every Playwright, also those to come, that origins have storage: `storageState()` reads those that it knows. */
   async noteOrigins(origins: string[]): Promise<void> {
     this.#noted = origins;
-    const attached = await Promise.allSettled(this.#attachedByVersion.values());
+    const links = [...this.#links.values()];
+    const attached = await Promise.allSettled(links.map((link) => link.attached));
     const playwrights = attached.flatMap((one) =>
       one.status === "fulfilled" ? one.value.playwright : [],
     );
@@ -80,17 +129,22 @@ export class SlotPlaywrights {
     await Promise.all(playwrights.map((one) => one.noteOrigins(origins).catch(unlessGone)));
   }
 
-  /** Attaches the newest minor that can be confined: most clients use it, and do not wait for it then. */
+  /** Attaches the warm Playwright, of the newest minor that can be confined. Does nothing once the slot has an org. */
   async warm(): Promise<void> {
-    for (;;) {
+    while (this.#org === null) {
       const newest = this.#newest();
       try {
         await this.#attached(newest);
         return;
       } catch (error) {
-        if (this.#processes.served.newest === newest) throw error;
+        if (this.#org === null && this.#processes.served.newest === newest) throw error;
       }
     }
+  }
+
+  /** Attaches the warm Playwright if none has ever been attached in this pool: the first browser shows that one can be. */
+  async prove(): Promise<void> {
+    if (!this.#processes.isProven) await this.warm();
   }
 
   /** A Playwright that answers: one that has just died is not known to be dead, and is replaced. */
@@ -111,14 +165,35 @@ export class SlotPlaywrights {
     return newest;
   }
 
-  #attached(version: WireVersion): Promise<Attached> {
-    const known = this.#attachedByVersion.get(version);
+  /** The attached Playwright of a minor. One that is gone meanwhile is replaced, once. */
+  async #attached(version: WireVersion): Promise<Attached> {
+    const org = this.#org;
+    try {
+      return await this.#link(version).attached;
+    } catch (error) {
+      if (!(error instanceof PlaywrightGone) || org !== this.#org) throw error;
+      return this.#link(version).attached;
+    }
+  }
+
+  #link(version: WireVersion): Link {
+    const known = this.#links.get(version);
     if (known) return known;
-    const attached = this.#attachNew(version);
-    this.#attachedByVersion.set(version, attached);
-    const forget = (): void => void this.#attachedByVersion.delete(version);
-    attached.then(({ playwright }) => playwright.ended.then(forget), forget);
-    return attached;
+    const process =
+      this.#org === null ? this.#processes.warm.get() : this.#processes.of(this.#org, version);
+    if (process.version !== version) throw new Error("a slot without an org has the warm version");
+    const tie = process.tie(this);
+    const attached = this.#attachTo(process, tie.signal);
+    const link = { process, tie, attached };
+    this.#links.set(version, link);
+    tie.signal.addEventListener("abort", () => {
+      if (this.#links.get(version) === link) this.#links.delete(version);
+    });
+    attached.then(
+      ({ playwright }) => playwright.ended.then(() => tie.end()),
+      () => tie.end(),
+    );
+    return link;
   }
 
   /** Whether a Playwright has no client while others drive the browser. */
@@ -128,29 +203,44 @@ export class SlotPlaywrights {
     return others.length > 0 || this.#mux.clientCount > this.#connected.size;
   }
 
-  async #attachNew(version: WireVersion, tries = 2): Promise<Attached> {
-    const socket = await this.#processes.connect(version);
-    const slot = {
-      isUnwatched: (): boolean => this.#isUnwatched(playwright),
-      onFault: (reason: string) =>
-        this.#processes.log.warn({ version, reason }, "playwright_faulty"),
-      onUntaken: () => this.#processes.log.warn({ version }, "socket_not_taken"),
-    };
+  async #attachTo(process: PlaywrightProcess, signal: AbortSignal): Promise<Attached> {
+    const socket = await process.connect();
+    if (signal.aborted) {
+      socket.destroy();
+      throw new PlaywrightGone();
+    }
+    const slot = this.#around(process, () => this.#isUnwatched(playwright));
     const playwright: AttachedPlaywright = new AttachedPlaywright(
       socket,
       this.#mux,
       this.#pipe,
       slot,
     );
+    signal.addEventListener("abort", () => playwright.leave());
     this.#connected.add(playwright);
     void playwright.ended.then(() => this.#connected.delete(playwright));
     try {
-      return { playwright, path: await playwright.attach(this.#key, this.#noted) };
+      const path = await playwright.attach(this.#key, this.#noted);
+      this.#processes.isProven = true;
+      return { process, playwright, path };
     } catch (error) {
-      // The Playwright was dying when it took the connection.
-      if (error instanceof PlaywrightGone && tries > 1) return this.#attachNew(version, tries - 1);
-      if (error instanceof UnknownPlaywright) this.#processes.served.refuse(version);
+      if (error instanceof UnknownPlaywright) this.#processes.served.refuse(process.version);
       throw error;
     }
+  }
+
+  #around(process: PlaywrightProcess, isUnwatched: () => boolean): Surroundings {
+    const { log } = this.#processes;
+    const { version } = process;
+    return {
+      isUnwatched,
+      onUntaken: () => log.warn({ version }, "socket_not_taken"),
+      onTooLong: (reason) => log.warn({ version, reason }, "message_too_long"),
+      onNonsense: (nonsense) => log.error({ version, nonsense }, "playwright_talks_nonsense"),
+      whyEnded: async () => {
+        const ending = await inTime(process.ended, ENDING_MS);
+        return ending !== LATE && ending.isFault ? ending.reason : null;
+      },
+    };
   }
 }

@@ -12,6 +12,8 @@ export interface SlotCall {
   served: ServedVersions;
   /** Of the session, or `drain`. */
   id: string;
+  /** The org that the call is about. */
+  org: string;
   request: IncomingMessage;
   response: ServerResponse;
 }

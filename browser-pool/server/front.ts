@@ -1,18 +1,23 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { isFromGateway } from "@svc/host-kit/bearer.ts";
+import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import { createHostServer } from "@svc/host-kit/server.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import { openCdp } from "./cdp.ts";
+import { discover } from "./discovery.ts";
 import { drain, endSlot, placeSlot, seeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
-const ROUTES = { slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot }, drain: { POST: drain } };
 const TOO_MANY = `This session has ${LIMITS.sessionSockets} sockets of /ws and /cdp open, the most that it may have: close one, then connect again.\n`;
+const ROUTES = {
+  slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
+  cdp: { GET: discover },
+  drain: { POST: drain },
+};
 const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
@@ -39,15 +44,18 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const { root, id } = targetOf(request);
-  const methods = root === "slots" || (root === "drain" && id === "drain") ? ROUTES[root] : null;
+  const methods =
+    root === "slots" || root === "cdp" || (root === "drain" && id === "drain")
+      ? ROUTES[root]
+      : null;
   if (!methods || id === null) return replyText(response, 404, "Not found\n");
-  if (!(await isFromGateway(request, front.hostToken, id)))
-    return replyText(response, 401, "Unauthorized\n");
+  const caller = await callerOf(request, front.hostToken, id);
+  if (!caller) return replyText(response, 401, "Unauthorized\n");
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
   const { sessions, log, served } = front;
-  await route({ sessions, log, served, id, request, response });
+  await route({ sessions, log, served, id, org: caller.org, request, response });
 }
 
 async function upgrade(

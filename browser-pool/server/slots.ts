@@ -8,7 +8,7 @@ import type { SlotCall } from "./call.ts";
 
 /** PUT /slots/:sessionId */
 export async function placeSlot(call: SlotCall): Promise<void> {
-  const { sessions, served, id, request, response } = call;
+  const { sessions, served, id, org, request, response } = call;
   const ask = PlaceSlot.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const { wireVersion } = ask.data;
@@ -17,9 +17,9 @@ export async function placeSlot(call: SlotCall): Promise<void> {
     return replyJson(response, 428, wireMismatchBody(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
-  const placed = await sessions.place(id, ask.data, caller.signal);
+  const placed = await sessions.place({ id, org, version }, ask.data, caller.signal);
   if (placed.outcome === "placed") {
-    if (version) attachEarly(call, version);
+    attachEarly(call, version);
     return replyJson(response, 201, placed.placed);
   }
   if (placed.outcome === "none") return refuse(response, 409, { error: placed.error });
@@ -29,9 +29,9 @@ export async function placeSlot(call: SlotCall): Promise<void> {
 }
 
 /** Nobody waits: the upgrade that will come finds the Playwright attached, or being attached. */
-function attachEarly({ sessions, log, id }: SlotCall, version: WireVersion): void {
+function attachEarly({ sessions, log, id }: SlotCall, version: WireVersion | null): void {
   const slot = sessions.get(id)?.slot;
-  slot?.playwrights.attach(version).catch((error: unknown) => {
+  slot?.playwrights.expect(version).catch((error: unknown) => {
     log.warn({ slot: slot.number, version, reason: messageOf(error) }, "wire_not_attached");
   });
 }

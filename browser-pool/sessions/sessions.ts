@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Log } from "@svc/host-kit/log.ts";
@@ -13,6 +14,14 @@ import type { Slot } from "../slots/slot.ts";
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
 const REFUSED_MS = 120_000;
 const ENDED = { outcome: "none", error: "This session has ended." } as const;
+
+/** The session that is placed, and whose it is. */
+export interface Subject {
+  id: string;
+  org: string;
+  /** The minor that its clients will speak; null when that is not known. */
+  version: WireVersion | null;
+}
 
 export interface SessionsOptions {
   warmSlots: WarmSlots;
@@ -78,7 +87,8 @@ export class Sessions {
   }
 
   /** Places a session. A second call with the same id gets the result of the first, or waits for it. */
-  place(id: string, ask: PlaceSlot, caller: AbortSignal): Promise<Placed> {
+  place(subject: Subject, ask: PlaceSlot, caller: AbortSignal): Promise<Placed> {
+    const { id } = subject;
     const held = this.#sessions.get(id);
     if (held) return Promise.resolve({ outcome: "placed", placed: held.placed });
     if (this.#refused.has(id) || ask.expiresAt <= Date.now()) return Promise.resolve(ENDED);
@@ -86,7 +96,7 @@ export class Sessions {
     if (running) return running.watch(ask.acquireMs, caller);
     const hint = this.#isDraining ? "This pool is draining." : this.#options.hintOf(ask.kind);
     if (hint !== null) return Promise.resolve({ outcome: "unserved", hint });
-    const placement = new Placement((wanted) => this.#take(id, ask, wanted));
+    const placement = new Placement((wanted) => this.#take(subject, ask, wanted));
     this.#placements.set(id, placement);
     return placement.watch(ask.acquireMs, caller);
   }
@@ -120,15 +130,15 @@ export class Sessions {
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
-  async #take(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
+  async #take(subject: Subject, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     try {
-      return await this.#find(id, ask, wanted);
+      return await this.#find(subject, ask, wanted);
     } finally {
-      this.#placements.delete(id);
+      this.#placements.delete(subject.id);
     }
   }
 
-  async #find(id: string, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
+  async #find(subject: Subject, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     const { signal } = wanted;
     const asked = performance.now();
     const { warmSlots, profiles } = this.#options;
@@ -144,8 +154,10 @@ export class Sessions {
       warmSlots.giveBack(slot);
       return NO_SLOT;
     }
+    slot.playwrights.giveTo(subject.org, subject.version);
     const fault = profile && (await profile.loadInto(slot));
-    if (!fault && !signal.aborted) return this.#open(id, ask, slot, performance.now() - asked);
+    if (!fault && !signal.aborted)
+      return this.#open(subject.id, ask, slot, performance.now() - asked);
     void warmSlots.retire(slot);
     return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
   }

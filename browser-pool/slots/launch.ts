@@ -3,15 +3,18 @@ import { basename, join } from "node:path";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
+import { isObject } from "../cdp/envelope.ts";
 import { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { Allowance } from "../egress/allowance.ts";
 import { Forwarder } from "../egress/forwarder.ts";
+import { PlainWire } from "../egress/plain-wire.ts";
 import { SLOT_CAPS } from "../launch/caps.ts";
 import { FIRST_SLOT_UID, type Fitness } from "../launch/fitness.ts";
 import { fastFlags } from "../launch/flags.ts";
 import { SandboxedProcess } from "../launch/process.ts";
-import { EGRESS_SOCKET, PROXY_PORT, sandboxed } from "../launch/sandbox.ts";
+import { PROXY_PORT, openDoor } from "../launch/door.ts";
+import { sandboxed } from "../launch/sandbox.ts";
 import { egressOf, filesOf, newKey, rootOf } from "../playwrights/folders.ts";
 import type { PlaywrightProcesses } from "../playwrights/processes.ts";
 import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
@@ -56,7 +59,11 @@ export async function launchSlot(
   try {
     const browser = await start(plan, parts, index);
     signal.throwIfAborted();
-    return new Slot(number, index, parts, await connect(browser, plan.playwrights, key));
+    const [connected] = await Promise.all([
+      connect(browser, plan.playwrights, key, new PlainWire(forwarder.failures)),
+      openWayOut(plan, browser, forwarder),
+    ]);
+    return new Slot(number, index, parts, connected);
   } catch (error) {
     const words = error instanceof EarlyEnd && parts.process && (await endingOf(parts.process));
     await removeSlot(parts);
@@ -91,6 +98,15 @@ async function start(plan: SlotPlan, parts: SlotParts, index: number): Promise<S
   return parts.process;
 }
 
+/** Lets the forwarder listen in the network of the browser. */
+async function openWayOut(
+  { fitness }: SlotPlan,
+  browser: SandboxedProcess,
+  forwarder: Forwarder,
+): Promise<void> {
+  forwarder.serve(await openDoor(fitness.programs.nsenter, await browser.begun));
+}
+
 /** Makes what the slot needs: its own folder, and what it shares with Playwright by group or by name. */
 async function prepare(
   parts: SlotParts,
@@ -98,13 +114,10 @@ async function prepare(
   playwright: number | null,
 ): Promise<void> {
   const { folder, shared, forwarder } = parts;
-  const socket = join(folder, EGRESS_SOCKET);
   for (const path of [folder, shared.files]) await mkdir(path);
-  await forwarder.listen(socket, shared.egress);
-  for (const path of [folder, socket]) {
-    await chmod(path, 0o700);
-    if (uid !== null) await chown(path, uid, uid);
-  }
+  await forwarder.listen(shared.egress);
+  await chmod(folder, 0o700);
+  if (uid !== null) await chown(folder, uid, uid);
   const { uid: self, gid } = await stat(shared.files);
   await chown(shared.files, uid ?? self, playwright ?? gid);
   // Files that browser or Playwright make there belong to the group of the folder.
@@ -116,20 +129,33 @@ async function connect(
   process: SandboxedProcess,
   processes: PlaywrightProcesses,
   key: string,
+  wire: PlainWire,
 ): Promise<Browser> {
   const pipe = new CdpPipe(process.toInside, process.fromInside);
   const end = Promise.withResolvers<void>();
   let isDead = false;
   const died = end.promise.then(() => void (isDead = true));
-  const mux = new CdpMux(pipe, end.resolve);
+  const mux = new CdpMux(pipe, end.resolve, (bytes) => wire.plain(bytes));
   void process.exited.then(end.resolve);
   const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
-  // Opens the cookie store now, so that a session with a profile need not wait for it.
-  const ready = Promise.all([playwrights.warm(), mux.call("Storage.getCookies")]);
   try {
-    await inBrowser(ready, LAUNCH_MS, died);
+    await inBrowser(prepared(mux, playwrights), LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
   return { pipe, mux, playwrights, died };
+}
+
+async function prepared(mux: CdpMux, playwrights: SlotPlaywrights): Promise<void> {
+  // The cookie store is opened so that a session with a profile need not wait for it.
+  await Promise.all([ensurePage(mux), mux.call("Storage.getCookies")]);
+  await playwrights.prove();
+}
+
+/** Every new session has a page. Some Chromiums start with one. */
+async function ensurePage(mux: CdpMux): Promise<void> {
+  const { targetInfos } = await mux.call("Target.getTargets");
+  const targets: unknown[] = Array.isArray(targetInfos) ? targetInfos : [];
+  if (!targets.some((target) => isObject(target) && target.type === "page"))
+    await mux.call("Target.createTarget", { url: "about:blank" });
 }

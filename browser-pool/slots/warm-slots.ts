@@ -17,6 +17,8 @@ export interface WarmSlotsOptions {
   launch: LaunchSlot;
   /** The counts have changed. */
   onChange: () => void;
+  /** The browser that is given away next is another one; null: none is warm. */
+  onNext: (slot: Slot | null) => void;
 }
 
 /** How a slot is asked for. */
@@ -65,6 +67,7 @@ export class WarmSlots {
 
   /** Launches the browsers that are wanted and may be launched now. */
   fill(): void {
+    this.#options.onNext(this.#idle[0] ?? null);
     if (this.#isShut) return;
     const wait =
       this.#waiters.length > 0 && this.#failures === 0 ? 0 : this.#notBefore - performance.now();
@@ -90,6 +93,7 @@ export class WarmSlots {
     // Dead, or too late: its end makes room.
     else if (this.#isShut || slot.isDead) void this.retire(slot);
     else this.#idle.push(slot);
+    this.#options.onNext(this.#idle[0] ?? null);
     this.#options.onChange();
   }
 

@@ -91,7 +91,7 @@ export class FrameReader {
     if (this.#opcode !== CONTINUATION) this.#utf8 = this.#opcode === TEXT ? new Utf8Check() : null;
     this.#inMessage = true;
     this.#messageBytes += this.#left;
-    if (this.#messageBytes > LIMITS.browserMessageBytes)
+    if (this.#messageBytes > LIMITS.wireMessageBytes)
       this.#fault(CLOSE_CODES.messageTooLarge, tooLongText("The message"));
     return null;
   }

@@ -27,6 +27,19 @@ export const OPENS_HEADER = "x-svc-opens";
 export const SlotSeen = z.object({ bootId: z.string(), slot: SlotReport });
 export type SlotSeen = z.infer<typeof SlotSeen>;
 
+/** 200 of GET /cdp/:sessionId without an upgrade: the browser and its targets, as strings of its own. */
+export const SlotDiscovery = z.object({
+  browser: z.string(),
+  protocol: z.string(),
+  userAgent: z.string(),
+  engine: z.string(),
+  revision: z.string(),
+  targets: z.array(
+    z.object({ id: z.string(), type: z.string(), title: z.string(), url: z.string() }),
+  ),
+});
+export type SlotDiscovery = z.infer<typeof SlotDiscovery>;
+
 /** POST /slots/:sessionId/allowed-domains -> 200: replaces the list; empty is unrestricted. */
 export const SlotDomains = z.object({ domains: z.array(z.string()) });
 export type SlotDomains = z.infer<typeof SlotDomains>;

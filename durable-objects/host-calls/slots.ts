@@ -1,5 +1,6 @@
 import {
   type PlaceSlot,
+  SlotDiscovery,
   type SlotDomains,
   SlotPlaced,
   SlotRefused,
@@ -123,6 +124,21 @@ export async function seeSlot(env: Env, base: string, subject: Subject): Promise
     if (response.status === 404) return null;
     if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
     return SlotSeen.parse(JSON.parse(text));
+  });
+}
+
+/** What the browser of a session says of itself; null when its host does not hold it. Throws when the host does not say. */
+export async function discoverSlot(
+  env: Env,
+  base: string,
+  subject: Subject,
+): Promise<SlotDiscovery | null> {
+  return within(LIMITS.poolUpgradeMs, async (signal) => {
+    const response = await call(env, hostUrl(base, "cdp", subject.id), subject, { signal });
+    const text = await response.text();
+    if (response.status === 404) return null;
+    if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
+    return SlotDiscovery.parse(JSON.parse(text));
   });
 }
 

@@ -1,21 +1,32 @@
 import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuse, relay } from "../host-calls/relay.ts";
+import type { Place } from "../host-calls/place.ts";
 import { hostBearer, hostUrl } from "../host-calls/slots.ts";
 import type { LiveSession, StoredSession } from "./record.ts";
 import { isWaiting, noSocketText } from "./view.ts";
 
 /** Takes a customer's upgrade of `/ws` or `/cdp`, its id already verified, to the session's host. */
 export async function upgrade(live: LiveSession, request: Request): Promise<Response> {
-  const session = await onceRegistered(live);
-  if (!session?.place || session.state.status !== "active" || isWaiting(session))
-    return refuse(404, noSocketText(session));
+  const open = await openSession(live);
+  if ("refused" in open) return refuse(404, open.refused);
+  const { session, place } = open;
   const endpoint = new URL(request.url).pathname.startsWith("/cdp/") ? "cdp" : "ws";
   const bearer = await hostBearer(live.env, session);
-  const response = await relay(request, hostUrl(session.place.url, endpoint, session.id), bearer);
+  const response = await relay(request, hostUrl(place.url, endpoint, session.id), bearer);
   // Known here first: a client that comes back in the last moment of its grace must not be cut by it.
   if (response.status === 101) live.record.apply({ type: "attached", opens: opensOf(response) });
   return response;
+}
+
+/** The session and where it runs, or why it takes no sockets. Waits for its host to be registered. */
+export async function openSession(
+  live: LiveSession,
+): Promise<{ session: StoredSession; place: Place } | { refused: string }> {
+  const session = await onceRegistered(live);
+  if (!session?.place || session.state.status !== "active" || isWaiting(session))
+    return { refused: noSocketText(session) };
+  return { session, place: session.place };
 }
 
 /** The number of the socket that was opened: the host names it. */

@@ -36,8 +36,8 @@ Made from \`contract/browser/wire-versions.ts\` and \`browser-pool/package.json\
 
 ## Playwright on /ws
 
-Playwright's own protocol changes with every minor version. A pool keeps one server for each minor that it serves, loaded when
-the first client of that minor comes. All servers drive the same browser: clients of different minors see each other's pages.
+Playwright's own protocol changes with every minor version. A pool keeps one server for each org and each minor that
+its clients speak. All servers of an org drive the same browsers: clients of different minors see each other's pages.
 The User-Agent \`Playwright/<version>\` tells the minor of a client; a client that names none gets the newest.
 `;
 

@@ -214,6 +214,7 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
         .filter((version, at, all) => all.indexOf(version) === at)
         // They come by pid, and pids begin again.
         .toSorted();
+    slot.playwrights.giveTo("org_test", null);
     const { clients } = slot.mux.remembered;
     expect(loaded()).toEqual(["1.65"]);
     const [one, other] = await Promise.all([

@@ -14,6 +14,9 @@ const PLAYWRIGHTS = {
   "1.63": alike(chromium163),
 } satisfies Record<WireVersion, typeof chromium>;
 
+/** The browsers of a Playwright of this minor. */
+export const playwrightOf = (version: WireVersion): typeof chromium => PLAYWRIGHTS[version];
+
 /** A Playwright of this minor, over its own protocol. */
 export async function byWireOf(version: WireVersion, rig: Rig, id: string): Promise<Browser> {
   const { url, headers } = await rig.socket("ws", id);

@@ -107,7 +107,9 @@ describe.skipIf(await missingBrowser())("what a session reaches", () => {
       const api = await page.request.get(url).catch((error: Error) => error);
       expect([url, isReached(api)]).toEqual([url, false]);
     }
-    await expect(page.goto(`https://127.0.0.1:${secret.port}/`)).rejects.toThrow("ERR_TUNNEL");
+    await expect(page.goto(`https://127.0.0.1:${secret.port}/`)).rejects.toThrow(
+      "net::ERR_BLOCKED_BY_ADMINISTRATOR (This address is private and not reachable from here.)",
+    );
     const blank = await page.context().newPage();
     expect(await webSocketError(blank, `ws://127.0.0.1:${secret.port}/`)).toBe("error");
     expect(secret.seen).toEqual([]);

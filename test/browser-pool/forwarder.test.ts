@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
-import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
+import { Forwarder, MAX_CONNECTIONS } from "../../browser-pool/egress/forwarder.ts";
+import { OddOrigin } from "./odd-origins.ts";
 import { Site } from "./site.ts";
+import { askSocks, firstLine } from "./socks-client.ts";
 
 let site: Site;
 let folder: string;
@@ -30,48 +33,96 @@ async function listening(name: string): Promise<Forwarder> {
   return made;
 }
 
-/** Asks a forwarder as a browser would, by what stands in the request line. */
-function ask(method: string, target: string, name = "s"): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ socketPath: join(folder, name), method, path: target, agent: false });
-    asked.on("response", (response) => resolve(response.resume().statusCode ?? 0));
-    asked.on("connect", (response, socket) => {
-      socket.destroy();
-      resolve(response.statusCode ?? 0);
-    });
-    asked.on("error", reject);
-    asked.end();
-  });
+const NOT_ALLOWED = "HTTP/1.1 403 Forbidden";
+const NO_HOST = "4";
+
+/** Asks a forwarder for a target, as it stands in the text: `host:port`. */
+function ask(target: string, name = "s"): Promise<string> {
+  const [, host = "", port] = /^(.*):(\d+)$/.exec(target) ?? [];
+  return firstLine(join(folder, name), host, Number(port));
 }
 
 test("nothing is reached before the browser has a session", async () => {
   const fresh = await listening("fresh");
   onTestFinished(() => fresh.close());
-  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(403);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(403);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe(NOT_ALLOWED);
   fresh.open();
-  expect(await ask("GET", `${site.url}/`, "fresh")).toBe(200);
-  expect(await ask("CONNECT", `127.0.0.1:${site.port}`, "fresh")).toBe(200);
+  expect(await ask(`127.0.0.1:${site.port}`, "fresh")).toBe("HTTP/1.1 200 OK");
 });
 
 // What a browser would have normalised: somebody who took a browser over would not.
 test.each([
-  ["GET", "http://0x7f.1:1/"],
-  ["CONNECT", "0x7f.1:1"],
-  ["CONNECT", "2130706433:1"],
-  ["CONNECT", "0177.0.0.1:1"],
-  ["CONNECT", "127.1:1"],
-  ["CONNECT", "localhost:1"],
-  ["CONNECT", "LOCALHOST:1"],
-  ["CONNECT", "[::1]:1"],
-  ["CONNECT", "[::ffff:127.0.0.1]:1"],
-  ["CONNECT", "[::ffff:7f00:1]:1"],
-  ["CONNECT", "[0:0:0:0:0:ffff:7f00:1]:1"],
-  ["CONNECT", "169.254.169.254:80"],
-])("%s %s is refused", async (method, target) => {
-  expect(await ask(method, target)).toBe(403);
+  "0x7f.1:1",
+  "2130706433:1",
+  "0177.0.0.1:1",
+  "127.1:1",
+  "localhost:1",
+  "LOCALHOST:1",
+  "[::1]:1",
+  "[::ffff:127.0.0.1]:1",
+  "[::ffff:7f00:1]:1",
+  "[0:0:0:0:0:ffff:7f00:1]:1",
+  "169.254.169.254:80",
+])("%s is refused", async (target) => {
+  expect(await ask(target)).toBe(NOT_ALLOWED);
 });
 
-test("a name without an address is 502", async () => {
-  expect(await ask("GET", "http://no-such-name.invalid/")).toBe(502);
+test("a name without an address is no host", async () => {
+  expect(await ask("no-such-name.invalid:80")).toBe(NO_HOST);
+});
+
+test.each([25, 465, 587])("port %i is closed for every target", async (port) => {
+  expect(await ask(`1.1.1.1:${port}`)).toBe(NOT_ALLOWED);
+});
+
+test("a mail port is opened by its exact pair", async () => {
+  const server = createServer((socket) => socket.end("220 ready\r\n")).listen(25, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: 25 }]));
+  onTestFinished(() => made.close());
+  await made.listen(join(folder, "mail"));
+  made.open();
+  expect(await ask("127.0.0.1:25", "mail")).toBe("220 ready");
+  expect(await ask("127.0.0.2:25", "mail")).toBe(NOT_ALLOWED);
+});
+
+test("an origin that resets ends its own connection and nothing else", async () => {
+  const origin = await OddOrigin.start((socket) => void socket.resetAndDestroy());
+  onTestFinished(() => origin.stop());
+  const made = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: origin.port }]));
+  onTestFinished(() => made.close());
+  await made.listen(join(folder, "reset"));
+  made.open();
+  const { reply, socket } = await askSocks(join(folder, "reset"), "127.0.0.1", origin.port);
+  expect(reply).toBe(0);
+  const ended = once(socket, "close");
+  socket.resume().write("GET / HTTP/1.1\r\n\r\n");
+  await ended;
+  expect(await ask(`10.0.0.1:80`, "reset")).toBe(NOT_ALLOWED);
+});
+
+test("a client that says nothing, or something else, is let go", async () => {
+  const socket = connect(join(folder, "s"));
+  const ended = once(socket, "close");
+  socket.resume().write("GET / HTTP/1.1\r\n\r\n");
+  await ended;
+  expect(await ask(`127.0.0.1:${site.port}`)).toBe("HTTP/1.1 200 OK");
+});
+
+test("connections beyond the cap are refused, and the others go on", async () => {
+  const made = await listening("many");
+  onTestFinished(() => made.close());
+  made.open();
+  const path = join(folder, "many");
+  const open = await Promise.all(
+    Array.from({ length: MAX_CONNECTIONS }, () => askSocks(path, "127.0.0.1", site.port)),
+  );
+  expect(await ask(`127.0.0.1:${site.port}`, "many")).toBe(NOT_ALLOWED);
+  for (const { socket } of open.slice(1)) socket.destroy();
+  const [first] = open;
+  first?.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const heard = first && once(first.socket, "data");
+  first?.socket.resume();
+  expect(String(await heard)).toContain("200 OK");
 });

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CustomerSockets } from "../../browser-pool/customer-sockets.ts";
@@ -13,7 +14,7 @@ function handed() {
   const onUntaken = vi.fn<() => void>();
   const asked: Question[] = [];
   const playwright = new HandedSockets(source, (question) => asked.push(question), onUntaken);
-  const { id, client } = playwright.add({
+  const { id, client } = playwright.add(new Socket(), {
     onTraffic: () => sockets.touch(),
     onEnd: (ended, end) => sockets.remove(ended, end),
   });
@@ -52,6 +53,6 @@ test("a socket whose Playwright says that it did not arrive is dropped at once",
 test("a socket whose Playwright has gone is dropped, taken or not", () => {
   const { sockets, playwright, id } = handed();
   playwright.heard(id, "taken");
-  playwright.close();
+  playwright.close(null);
   expect(counts(sockets)).toEqual([1, 1, "dropped"]);
 });

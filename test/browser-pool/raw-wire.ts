@@ -46,6 +46,11 @@ export class RawWire {
     return JSON.stringify(answer());
   }
 
+  /** All that it was told as an object of a type was made. */
+  heardOf(type: string): string {
+    return JSON.stringify(this.#heard.filter(({ params }) => params?.type === type));
+  }
+
   /** The first object of a type that it was told of. */
   guidOf(type: string): string | undefined {
     return this.#heard.find(({ params }) => params?.type === type)?.params?.guid;

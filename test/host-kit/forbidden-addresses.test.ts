@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { request } from "node:http";
 import { isIP } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../browser-pool/egress/forwarder.ts";
+import { firstLine } from "../browser-pool/socks-client.ts";
 import {
   FORBIDDEN_IPV4,
   FORBIDDEN_IPV6,
@@ -69,6 +69,8 @@ function isIn(ranges: readonly string[], address: string): boolean {
 const V4 = FORBIDDEN_IPV4.map(({ range }) => range);
 const V6 = FORBIDDEN_IPV6.map(({ range }) => range);
 
+const NOT_ALLOWED = "HTTP/1.1 403 Forbidden";
+
 let folder: string;
 let forwarder: Forwarder;
 
@@ -84,28 +86,14 @@ afterAll(async () => {
 });
 
 /** What a browser's forwarder answers to a connection to this address. */
-function connect(address: string): Promise<number> {
-  const host = isIP(address) === 6 ? `[${address}]` : address;
-  return new Promise((resolve, reject) => {
-    const asked = request({
-      socketPath: join(folder, "s"),
-      method: "CONNECT",
-      path: `${host}:443`,
-      agent: false,
-    });
-    asked.on("connect", (response, socket) => {
-      socket.destroy();
-      resolve(response.statusCode ?? 0);
-    });
-    asked.on("error", reject);
-    asked.end();
-  });
+function connect(address: string): Promise<string> {
+  return firstLine(join(folder, "s"), address, 443);
 }
 
 describe("the forbidden ranges", () => {
   test.each([...V4, ...V6])("the edges of %s are refused by the forwarder", async (range) => {
     for (const address of edgesOf(range).inside)
-      expect([address, await connect(address)]).toEqual([address, 403]);
+      expect([address, await connect(address)]).toEqual([address, NOT_ALLOWED]);
   });
 
   test.each(V4)("the edges of %s are refused by the rules of machines", (range) => {

@@ -19,10 +19,26 @@ here=\${0%/*}
 for word; do case "$word" in
   update) : > "$here/apt-cache.lists" ;;
   install) [ -e "$here/broken" ] && exit 100 ;;
-  chromium-headless-shell|socat) cp "$here/true" "$here/$word" ;;
+  chromium-headless-shell) cp "$here/true" "$here/$word" ;;
+  iproute2) cp "$here/true" "$here/ip" ;;
   bubblewrap) cp "$here/true" "$here/bwrap" ;;
+  ffmpeg) cp "$here/true" "$here/ffmpeg" ;;
+  fontconfig) cp "$here/list-fonts" "$here/fc-list" ;;
+  fonts-*) : > "$here/$word" ;;
 esac; done`;
-const ALL = "chromium-headless-shell bubblewrap socat";
+// Each package of fonts is there as an empty file.
+const LIST_FONTS = `case "$1" in
+  "Liberation Sans") name=fonts-liberation ;;
+  Carlito|Caladea) name=fonts-crosextra-$1 ;;
+  "Noto Sans Devanagari") name=fonts-noto-core ;;
+  "Noto Sans CJK JP") name=fonts-noto-cjk ;;
+  "Noto Color Emoji") name=fonts-noto-color-emoji ;;
+esac
+if [ -e "\${0%/*}/$(echo "$name" | tr A-Z a-z)" ]; then echo "$1"; fi`;
+const ALL = "chromium-headless-shell bubblewrap iproute2";
+const FONTS =
+  "fonts-liberation fonts-crosextra-carlito fonts-crosextra-caladea fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji";
+const PAGES = `ffmpeg fontconfig ${FONTS}`;
 const QUIET = "--quiet=2 -o DPkg::Lock::Timeout=120";
 const INSTALL = `${QUIET} install --yes --no-install-recommends`;
 
@@ -30,8 +46,9 @@ let machine = "";
 beforeEach(() => {
   machine = mkdtempSync(join(tmpdir(), "svc-machine-"));
   mkdirSync(join(machine, "bin"));
-  for (const program of ["env", "sh", "cp"]) symlinkSync(`/bin/${program}`, at(program));
+  for (const program of ["env", "sh", "cp", "tr"]) symlinkSync(`/bin/${program}`, at(program));
   program("true", "exit 0");
+  program("list-fonts", LIST_FONTS);
 });
 afterEach(() => rmSync(machine, { recursive: true }));
 
@@ -67,38 +84,56 @@ function told(): string[] {
 
 test("root on Debian gets what is missing, and is told", () => {
   debian(0);
-  expect(ensure()).toEqual([expect.stringContaining(`--no-install-recommends ${ALL}`)]);
-  expect(told()).toEqual([`${INSTALL} ${ALL}`]);
+  expect(ensure()).toEqual([
+    expect.stringContaining(`--no-install-recommends ${ALL}`),
+    expect.stringContaining(`--no-install-recommends ${PAGES}`),
+  ]);
+  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
 });
 
 test("only what is missing is installed, the second time nothing", () => {
   debian(0);
   program("bwrap", "exit 0");
+  program("fc-list", LIST_FONTS);
+  writeFileSync(at("fonts-noto-core"), "");
   ensure();
-  expect(told()).toEqual([`${INSTALL} chromium-headless-shell socat`]);
+  expect(told()).toEqual([
+    `${INSTALL} chromium-headless-shell iproute2`,
+    `${INSTALL} ${PAGES.replace("fontconfig ", "").replace("fonts-noto-core ", "")}`,
+  ]);
   expect(ensure()).toEqual([]);
-  expect(told()).toHaveLength(1);
+  expect(told()).toHaveLength(2);
 });
 
 test("a machine without package lists gets them first", () => {
   debian(0, false);
   ensure();
-  expect(told()).toEqual([`${QUIET} update`, `${INSTALL} ${ALL}`]);
+  expect(told()).toEqual([`${QUIET} update`, `${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
 });
 
 test("an install that fails is tried once more with new lists, then the line is printed", () => {
   debian(0);
   writeFileSync(at("broken"), "");
   const said = ensure();
-  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${QUIET} update`, `${INSTALL} ${ALL}`]);
-  expect(said.at(-1)).toContain(`sudo apt-get install --no-install-recommends ${ALL}`);
+  expect(told()).toEqual(
+    [ALL, PAGES].flatMap((packages) => [
+      `${INSTALL} ${packages}`,
+      `${QUIET} update`,
+      `${INSTALL} ${packages}`,
+    ]),
+  );
+  const byHand = "sudo apt-get install --no-install-recommends";
+  expect(said).toContain(`browsers are off, to turn them on: ${byHand} ${ALL}`);
+  expect(said).toContain(
+    `recordVideo and fonts for many scripts are off, to turn them on: ${byHand} ${PAGES}`,
+  );
 });
 
 test("a user with passwordless sudo gets it through sudo", () => {
   debian(1000);
   program("sudo", `[ "$1" = --non-interactive ] && shift && exec "$@"`);
   ensure();
-  expect(told()).toEqual([`${INSTALL} ${ALL}`]);
+  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
 });
 
 test.each([
@@ -109,6 +144,7 @@ test.each([
   if (sudo) program("sudo", sudo);
   expect(ensure()).toEqual([
     `browsers are off, to turn them on: sudo apt-get install --no-install-recommends ${ALL}`,
+    `recordVideo and fonts for many scripts are off, to turn them on: sudo apt-get install --no-install-recommends ${PAGES}`,
   ]);
   expect(told()).toEqual([]);
 });
@@ -116,19 +152,20 @@ test.each([
 test("SVC_NO_INSTALL=1 never calls the package manager", () => {
   debian(0);
   program("apt-cache", `echo called >> "${at("apt-get.log")}"`);
-  expect(ensure({ SVC_NO_INSTALL: "1" })).toHaveLength(1);
+  expect(ensure({ SVC_NO_INSTALL: "1" })).toHaveLength(2);
   expect(told()).toEqual([]);
 });
 
 test("SVC_CHROMIUM stands for the browser's package", () => {
   debian(0);
   ensure({ SVC_CHROMIUM: "/opt/chromium" });
-  expect(told()).toEqual([`${INSTALL} bubblewrap socat`]);
+  expect(told()).toEqual([`${INSTALL} bubblewrap iproute2`, `${INSTALL} ${PAGES}`]);
 });
 
 test("a system without apt-get is told what to install", () => {
   program("id", "echo 0");
   expect(ensure()).toEqual([
-    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, socat",
+    "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, iproute2",
+    `recordVideo and fonts for many scripts are off, to turn them on install: ${PAGES.replaceAll(" ", ", ")}`,
   ]);
 });

@@ -1,5 +1,6 @@
 import type { TestContext } from "vitest";
 import { judge } from "../../../browser-pool/launch/fitness.ts";
+import { missingForPages } from "../../../scripts/system-packages.ts";
 
 let known: ReturnType<typeof judge> | undefined;
 
@@ -13,6 +14,14 @@ export async function missingBrowser(): Promise<string | undefined> {
   if (!("hint" in fitness)) return undefined;
   if (process.env.CI) throw new Error(`CI must have a browser. ${fitness.hint}`);
   return fitness.hint;
+}
+
+/** Why this machine cannot record pages or draw every script: set-up installs what that takes where it may. */
+export function missingPagePackages(): string | undefined {
+  const missing = missingForPages().join(" ");
+  if (!missing) return undefined;
+  if (process.env.CI) throw new Error(`CI must have ${missing}`);
+  return `install ${missing}`;
 }
 
 /** The same inside one test, where the reason shows in the report. */

@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import type { NetError } from "./refusal.ts";
+
+// SOCKS version 5 (RFC 1928) as browsers speak it: no authentication, CONNECT only, names are resolved by the proxy.
+const VERSION = 5;
+const CONNECT = 1;
+const IPV4 = 1;
+const NAME = 3;
+const IPV6 = 4;
+const NO_AUTHENTICATION = 0;
+const NO_METHOD = 255;
+
+const NOT_SUPPORTED = 7;
+const REPLIES: Partial<Record<NetError, number>> = {
+  ERR_BLOCKED_BY_ADMINISTRATOR: 2,
+  ERR_ADDRESS_UNREACHABLE: 3,
+  ERR_NAME_NOT_RESOLVED: 4,
+  ERR_CONNECTION_REFUSED: 5,
+  ERR_CONNECTION_TIMED_OUT: 6,
+};
+const FAILED = 1;
+const SUCCEEDED = 0;
+
+/** The target that a client asks for. */
+export interface SocksTarget {
+  host: string;
+  port: number;
+}
+
+/** Reads what a client asks for. Rejects when the client speaks otherwise or `signal` ends first. */
+export async function readTarget(socket: Socket, signal: AbortSignal): Promise<SocksTarget> {
+  const [version = 0, count = 0] = await take(socket, 2, signal);
+  if (version !== VERSION) throw new Error("not SOCKS 5");
+  const methods = await take(socket, count, signal);
+  const isOpen = methods.includes(NO_AUTHENTICATION);
+  socket.write(Buffer.from([VERSION, isOpen ? NO_AUTHENTICATION : NO_METHOD]));
+  if (!isOpen) throw new Error("the client wants to authenticate itself");
+  const [, command, , kind = 0] = await take(socket, 4, signal);
+  if (command !== CONNECT) {
+    answer(socket, NOT_SUPPORTED);
+    throw new Error("the client wants more than a connection");
+  }
+  const host = await readHost(socket, kind, signal);
+  return { host, port: (await take(socket, 2, signal)).readUInt16BE() };
+}
+
+/** Tells the client that its bytes reach the target from now on. */
+export function accept(socket: Socket): void {
+  answer(socket, SUCCEEDED);
+}
+
+/** Tells the client why they do not. */
+export function refuse(socket: Socket, netError: NetError): void {
+  answer(socket, REPLIES[netError] ?? FAILED);
+}
+
+async function readHost(socket: Socket, kind: number, signal: AbortSignal): Promise<string> {
+  if (kind === IPV4) return [...(await take(socket, 4, signal))].join(".");
+  if (kind === IPV6) {
+    const digits = (await take(socket, 16, signal)).toString("hex");
+    return (digits.match(/.{4}/g) ?? []).join(":");
+  }
+  if (kind !== NAME) throw new Error("an address of no known kind");
+  const [length = 0] = await take(socket, 1, signal);
+  return (await take(socket, length, signal)).toString("latin1");
+}
+
+function answer(socket: Socket, reply: number): void {
+  socket.write(Buffer.from([VERSION, reply, 0, IPV4, 0, 0, 0, 0, 0, 0]));
+}
+
+/** The next `length` bytes; what comes after them stays in the socket. */
+export async function take(socket: Socket, length: number, signal: AbortSignal): Promise<Buffer> {
+  for (;;) {
+    signal.throwIfAborted();
+    const bytes: unknown = length === 0 ? Buffer.alloc(0) : socket.read(length);
+    if (Buffer.isBuffer(bytes) && bytes.length === length) return bytes;
+    if (bytes !== null) throw new Error("the client left in the middle");
+    await once(socket, "readable", { signal });
+  }
+}

@@ -1,0 +1,13 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import { readSessionId } from "@svc/contract/tokens.ts";
+import { refuse } from "../../durable-objects/host-calls/relay.ts";
+import type { AppContext } from "../context.ts";
+
+/** The session id in the path, once its signature and age are good; else the refusal. */
+export async function capabilityOf(c: AppContext): Promise<{ id: string } | { refused: Response }> {
+  const id = c.req.param("sessionId") ?? "";
+  const claims = await readSessionId(c.env.SVC_SIGNING_SECRET, id);
+  if (!claims) return { refused: refuse(401, "The session id is not valid.") };
+  if (Date.now() - claims.issuedAt < LIMITS.socketUrlAgeMs) return { id };
+  return { refused: refuse(401, "The URL is older than 90 minutes. Create a new session.") };
+}
