@@ -20,9 +20,17 @@ export class CdpPipe {
   readonly #input: Readable;
   readonly #waiting: (() => void)[] = [];
   #sink: MessageSink | null = null;
+  readonly #mostBytes: number;
   #isClosed = false;
 
-  constructor(output: Writable, input: Readable, turns = new Turns()) {
+  /** `mostBytes`: a longer message breaks a line that is read in whole messages. */
+  constructor(
+    output: Writable,
+    input: Readable,
+    turns = new Turns(),
+    mostBytes = Number.POSITIVE_INFINITY,
+  ) {
+    this.#mostBytes = mostBytes;
     this.turns = turns;
     this.#output = output;
     this.#input = input;
@@ -37,13 +45,20 @@ export class CdpPipe {
   /** Starts reading whole messages. `onClose` is called once, when the other side has closed its end. */
   open(onMessage: (bytes: Buffer) => void, onClose: () => void): void {
     let parts: Buffer[] = [];
+    let size = 0;
+    const piece = (bytes: Buffer): void => {
+      parts.push(bytes);
+      size += bytes.length;
+      if (size > this.#mostBytes) this.#input.destroy();
+    };
     const end = (): void => {
       const [only] = parts;
       const bytes = parts.length === 1 && only ? only : Buffer.concat(parts);
       parts = [];
+      size = 0;
       onMessage(bytes);
     };
-    this.read({ piece: (bytes) => void parts.push(bytes), end }, onClose);
+    this.read({ piece, end }, onClose);
   }
 
   /** Starts reading messages in pieces. */
