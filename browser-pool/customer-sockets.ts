@@ -1,3 +1,5 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+
 /** How a customer's socket ended: with a close frame, or cut. */
 export type SocketEnd = "clean" | "dropped";
 
@@ -22,6 +24,8 @@ export class CustomerSockets {
   readonly #open = new Set<CustomerSocket>();
   readonly #onChange: () => void;
   #opens = 0;
+  /** Upgrades under way that no socket has come of yet. */
+  readonly #entering = new Set<object>();
   #goodbye: Goodbye | null = null;
 
   constructor(onChange: () => void) {
@@ -38,8 +42,21 @@ export class CustomerSockets {
     return this.#opens - this.#open.size;
   }
 
-  /** Counts a socket, before its upgrade is answered. Returns its number among `opens`. */
-  add(socket: CustomerSocket): number {
+  /** Runs the upgrade that `ticket` stands for, while the session has place for one more socket. Returns whether it had. */
+  async enter(ticket: object, upgrade: () => Promise<void>): Promise<boolean> {
+    if (this.#open.size + this.#entering.size >= LIMITS.sessionSockets) return false;
+    this.#entering.add(ticket);
+    try {
+      await upgrade();
+    } finally {
+      this.#entering.delete(ticket);
+    }
+    return true;
+  }
+
+  /** Counts a socket, before its upgrade is answered. Returns its number among `opens`. `ticket`: of its upgrade. */
+  add(socket: CustomerSocket, ticket?: object): number {
+    if (ticket) this.#entering.delete(ticket);
     this.#open.add(socket);
     this.#opens += 1;
     this.touch();

@@ -1,37 +1,38 @@
 import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
-import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
-import { shortReason } from "@svc/host-kit/frames.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
-import type { RawData, WebSocket } from "ws";
-import { type ClientCall, readCall } from "./call.ts";
+import { ServerSocket } from "../web-socket/server-socket.ts";
+import { CallReader, type ClientCall, type NoCall } from "./call.ts";
 import type { Envelope, JsonObject } from "./envelope.ts";
 import { forbiddenBy, forbiddenReply } from "./forbidden.ts";
+import type { Sender } from "./inflow.ts";
+import { tooLongText } from "./message-ends.ts";
 import type { CdpMux } from "./mux.ts";
+import type { Reader } from "./outflow.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { MuxClient } from "./sessions.ts";
 import { IS_CDP, replyToPlaywright } from "./wrong-endpoint.ts";
 
-const GOODBYE_MS = 2_000;
+/** With more of the pool's own answers waiting for a client, the client is not read. */
+const ANSWERS_BYTES = 1024 * 1024;
 
 export interface CustomerOptions {
   mux: CdpMux;
   pipe: CdpPipe;
   onTraffic: () => void;
+  /** The socket was closed with 4413 or for breaking the protocol. */
+  onFault: (code: number, reason: string) => void;
   onEnd: (end: SocketEnd) => void;
 }
 
-interface Line {
-  webSocket: WebSocket;
-  backlog: Backlog;
-}
-
 /** A raw CDP socket of a customer: a client of the multiplexer. The client is attached before its upgrade is answered. */
-export class CdpCustomer implements MuxClient {
+export class CdpCustomer implements MuxClient, Sender, Reader {
   readonly #options: CustomerOptions;
-  #line: Line | null = null;
+  #webSocket: ServerSocket | null = null;
   #goodbye: { code: number; reason: string } | null = null;
+  #call = new CallReader();
   #hasLeft = false;
+  #isAnswering = false;
   #hasSpoken = false;
 
   constructor(options: CustomerOptions) {
@@ -48,48 +49,68 @@ export class CdpCustomer implements MuxClient {
     this.#options.mux.detach(this);
   }
 
-  /** Takes the open socket. */
-  open(webSocket: WebSocket, socket: Socket): void {
-    this.#line = { webSocket, backlog: this.#backlogOf(webSocket, socket) };
-    webSocket.on("message", (data) => this.#receive(webSocket, data));
-    webSocket.on("error", () => webSocket.terminate());
-    webSocket.on("close", (code) => this.#closed(code));
+  /** Takes the open socket. `head`: bytes that came after its upgrade. */
+  open(socket: Socket, head: Buffer): void {
+    const { mux, pipe, onFault } = this.#options;
+    this.#webSocket = new ServerSocket(socket, {
+      turns: pipe.turns,
+      piece: (bytes) => this.#piece(bytes),
+      end: () => this.#receive(),
+      onFault,
+      onDrain: () => this.#drained(),
+      onClose: (isClean) => this.#closed(isClean),
+    });
+    mux.inflow.add(this);
+    mux.outflow.add(this);
     if (this.#goodbye) this.end(this.#goodbye.code, this.#goodbye.reason);
+    this.#webSocket.start(head);
   }
 
-  #backlogOf(webSocket: WebSocket, socket: Socket): Backlog {
-    const { pipe } = this.#options;
-    const backlog = new Backlog({
-      waitingBytes: () => webSocket.bufferedAmount,
-      sentBytes: () => socket.bytesWritten - socket.writableLength,
-      highBytes: BACKLOG_BYTES,
-      stallMs: STALL_MS,
-      onHigh: () => pipe.hold(),
-      onLow: () => pipe.release(),
-      onStalled: () => webSocket.terminate(),
-    });
-    socket.on("drain", () => backlog.check());
-    return backlog;
+  get gatheredBytes(): number {
+    return this.#call.size;
+  }
+
+  get waitingBytes(): number {
+    return this.#webSocket?.waitingBytes ?? 0;
+  }
+
+  get sentBytes(): number {
+    return this.#webSocket?.sentBytes ?? 0;
+  }
+
+  hold(): void {
+    this.#webSocket?.hold();
+  }
+
+  release(): void {
+    this.#webSocket?.release();
+  }
+
+  cut(): void {
+    this.#webSocket?.cut();
   }
 
   /** Closes the socket with a reason, now or as soon as it is open; cuts it when the customer does not answer. */
   end(code: number, reason: string): void {
-    if (!this.#line) {
-      this.#goodbye ??= { code, reason };
-      return;
-    }
-    const { webSocket } = this.#line;
-    webSocket.resume();
-    webSocket.close(code, shortReason(reason));
-    setTimeout(() => webSocket.terminate(), GOODBYE_MS).unref();
+    if (this.#webSocket) this.#webSocket.close(code, reason);
+    else this.#goodbye ??= { code, reason };
   }
 
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void {
-    this.#write(envelope.textFor(id, keepsSession));
+    this.#write(envelope.bytesFor(id, keepsSession));
+  }
+
+  missed(): void {
+    const reason = tooLongText("A message of the browser");
+    this.#options.onFault(CLOSE_CODES.messageTooLarge, reason);
+    this.end(CLOSE_CODES.messageTooLarge, reason);
   }
 
   answer(message: JsonObject): void {
-    this.#write(Buffer.from(JSON.stringify(message)));
+    this.#write([Buffer.from(JSON.stringify(message))]);
+    if (this.#isAnswering || this.waitingBytes < ANSWERS_BYTES) return;
+    this.#isAnswering = true;
+    this.hold();
   }
 
   gone(): void {
@@ -97,29 +118,41 @@ export class CdpCustomer implements MuxClient {
     setImmediate(() => this.end(CLOSE_CODES.gone, "The browser is gone."));
   }
 
-  #write(text: Buffer): void {
-    if (!this.#line) return;
-    const { webSocket, backlog } = this.#line;
-    if (webSocket.readyState !== webSocket.OPEN) return;
-    webSocket.send(text, { binary: false });
-    backlog.check();
+  #write(pieces: Buffer[]): void {
+    this.#webSocket?.send(pieces);
+    this.#options.mux.outflow.check();
   }
 
-  #receive(webSocket: WebSocket, data: RawData): void {
+  #drained(): void {
+    if (this.#isAnswering) this.release();
+    this.#isAnswering = false;
+    this.#options.mux.outflow.check();
+  }
+
+  #piece(bytes: Buffer): void {
+    this.#call.push(bytes);
+    this.#options.mux.inflow.check();
+  }
+
+  #receive(): void {
     this.#options.onTraffic();
-    const stray = this.#hasSpoken ? null : replyToPlaywright(data);
+    const call = this.#call;
+    this.#call = new CallReader();
+    const stray = this.#hasSpoken ? null : replyToPlaywright(call.short);
     this.#hasSpoken = true;
     if (stray) {
       this.answer(stray);
       this.end(CLOSE_CODES.wrongEndpoint, IS_CDP);
-      return;
-    }
-    const call = readCall(textOf(data));
-    if ("error" in call) this.answer(call);
-    else this.#send(webSocket, call);
+    } else this.#take(call.end());
+    this.#options.mux.inflow.check();
   }
 
-  #send(webSocket: WebSocket, call: ClientCall): void {
+  #take(call: ClientCall | NoCall): void {
+    if ("error" in call) this.answer({ ...call });
+    else this.#send(call);
+  }
+
+  #send(call: ClientCall): void {
     const forbidden = forbiddenBy(call);
     if (forbidden) {
       this.answer(forbiddenReply(call, forbidden));
@@ -128,8 +161,8 @@ export class CdpCustomer implements MuxClient {
     }
     const { mux, pipe } = this.#options;
     if (mux.send(this, call)) return;
-    webSocket.pause();
-    pipe.whenWritable(() => webSocket.resume());
+    this.hold();
+    pipe.whenWritable(() => this.release());
   }
 
   #leave(): void {
@@ -137,15 +170,11 @@ export class CdpCustomer implements MuxClient {
     this.end(CLOSE_CODES.normal, "The client closed the browser.");
   }
 
-  // ws reports 1006 when the socket ended without a close frame.
-  #closed(code: number): void {
-    this.#line?.backlog.close();
-    this.#options.mux.detach(this);
-    this.#options.onEnd(this.#hasLeft || code !== 1006 ? "clean" : "dropped");
+  #closed(isClean: boolean): void {
+    const { mux, onEnd } = this.#options;
+    mux.inflow.remove(this);
+    mux.outflow.remove(this);
+    mux.detach(this);
+    onEnd(this.#hasLeft || isClean ? "clean" : "dropped");
   }
-}
-
-// One buffer, unless ws is told to hand out something else.
-function textOf(data: RawData): string {
-  return Buffer.isBuffer(data) ? data.toString() : "";
 }

@@ -1,6 +1,10 @@
 import type { ClientCall } from "./call.ts";
-import { Envelope, type JsonObject, isObject } from "./envelope.ts";
+import { type Envelope, EnvelopeReader, type JsonObject, isObject } from "./envelope.ts";
+import { Inflow } from "./inflow.ts";
+import { tooLongText } from "./message-ends.ts";
+import { Outflow } from "./outflow.ts";
 import type { CdpPipe } from "./pipe.ts";
+import type { Route } from "./route.ts";
 import { type Call, SessionTree, type MuxClient, type MuxSession } from "./sessions.ts";
 
 const NO_SESSION = { code: -32001, message: "Session with given id not found." };
@@ -31,6 +35,10 @@ interface OwnCall {
  * others: messages of a session go to the client that owns it, and a client reaches only its own sessions.
  */
 export class CdpMux {
+  /** Bounds what is on its way to the browser. */
+  readonly inflow: Inflow;
+  /** Bounds what waits for clients. */
+  readonly outflow: Outflow;
   readonly #pipe: CdpPipe;
   readonly #wire: Wire;
   readonly #tree = new SessionTree();
@@ -46,13 +54,20 @@ export class CdpMux {
   constructor(pipe: CdpPipe, onClose: () => void, wire: Wire = UNCHANGED) {
     this.#wire = wire;
     this.#pipe = pipe;
-    pipe.open(
-      (bytes) => this.#receive(new Envelope(wire.plain(bytes))),
-      () => {
-        onClose();
-        this.#close();
-      },
-    );
+    this.inflow = new Inflow(pipe);
+    this.outflow = new Outflow(pipe);
+    const plain = (bytes: Buffer): Buffer => wire.plain(bytes);
+    let reader = new EnvelopeReader(plain);
+    const end = (): void => {
+      const message = reader.end();
+      reader = new EnvelopeReader(plain);
+      if ("tooLong" in message) this.#drop(message.tooLong);
+      else this.#receive(message);
+    };
+    pipe.read({ piece: (bytes) => reader.push(bytes), end }, () => {
+      onClose();
+      this.#close();
+    });
   }
 
   /** How many clients are attached. */
@@ -93,9 +108,7 @@ export class CdpMux {
     }
     const id = this.#nextId++;
     this.#tree.addCall(id, { client, clientId: call.id, method: call.method, session });
-    return this.#pipe.write(
-      JSON.stringify({ ...this.#wire.chained(call), id, sessionId: session.id }),
-    );
+    return this.#pipe.write(messageOf(this.#wire.chained(call), id, session.id));
   }
 
   /** Makes a call of the host itself, outside of any client's session unless it names one. Rejects when the browser is gone. */
@@ -130,7 +143,7 @@ export class CdpMux {
     }
     const session = this.#tree.get(envelope.sessionId);
     if (!session) return;
-    const child = CHILD_EVENTS.has(envelope.method) ? childOf(envelope) : null;
+    const child = CHILD_EVENTS.has(envelope.method) ? envelope.child : null;
     const isAttached = envelope.method === "Target.attachedToTarget";
     if (child && (this.#hidden.delete(child) || this.#hides(session, child, isAttached))) return;
     if (child && isAttached) this.#tree.addChild(child, session);
@@ -146,6 +159,18 @@ export class CdpMux {
     this.call("Runtime.runIfWaitingForDebugger", {}, child).catch(() => {});
     this.call("Target.detachFromTarget", { sessionId: child }, session.id).catch(() => {});
     return true;
+  }
+
+  /** Tells whom a message was for, of which there is only where it was to go. */
+  #drop({ id, sessionId }: Route): void {
+    const own = id === null ? undefined : this.#own.get(id);
+    const call = id === null ? null : this.#tree.takeCall(id);
+    const session = call?.session ?? this.#tree.get(sessionId);
+    if (id !== null && own) {
+      this.#own.delete(id);
+      own.reject(new Error(tooLongText("The browser's answer")));
+    } else if (session && (call || id === null))
+      session.client.missed(call?.clientId ?? null, session.parent ? session.id : null);
   }
 
   #receiveReply(envelope: Envelope, id: number): void {
@@ -179,9 +204,12 @@ export class CdpMux {
   }
 }
 
-function childOf(envelope: Envelope): string | null {
-  const { params } = envelope.object();
-  return isObject(params) && typeof params.sessionId === "string" ? params.sessionId : null;
+/** A client's call as the browser is sent it: what the client said besides does not reach the browser. */
+function messageOf(call: ClientCall, id: number, sessionId: string): string | Buffer[] {
+  const { method, params, rawParams } = call;
+  const text = JSON.stringify({ id, method, sessionId, params });
+  if (!rawParams) return text;
+  return [Buffer.from(`${text.slice(0, -1)},"params":`), ...rawParams, Buffer.from("}")];
 }
 
 function settle(own: OwnCall, reply: JsonObject): void {

@@ -1,84 +1,115 @@
 import type { Readable, Writable } from "node:stream";
+import { Intake } from "./intake.ts";
+import { Turns } from "./turns.ts";
 
 const END = "\0";
 
+/** Takes messages in the pieces in which they come. */
+export interface MessageSink {
+  piece: (bytes: Buffer) => void;
+  /** The message is complete. */
+  end: () => void;
+}
+
 /** Messages of JSON, each ended by a NUL: Chromium's debugging pipe, and the pool's connection to a Playwright. */
 export class CdpPipe {
+  /** Of all that reads for the same session. */
+  readonly turns: Turns;
   readonly #output: Writable;
+  readonly #intake: Intake;
   readonly #input: Readable;
-  #parts: Buffer[] = [];
-  #holders = 0;
+  readonly #waiting: (() => void)[] = [];
+  #sink: MessageSink | null = null;
   readonly #mostBytes: number;
-  #partBytes = 0;
   #isClosed = false;
 
-  /** `mostBytes`: a longer message breaks the line. */
-  constructor(output: Writable, input: Readable, mostBytes = Number.POSITIVE_INFINITY) {
+  /** `mostBytes`: a longer message breaks a line that is read in whole messages. */
+  constructor(
+    output: Writable,
+    input: Readable,
+    turns = new Turns(),
+    mostBytes = Number.POSITIVE_INFINITY,
+  ) {
+    this.#mostBytes = mostBytes;
+    this.turns = turns;
     this.#output = output;
     this.#input = input;
-    this.#mostBytes = mostBytes;
+    this.#intake = new Intake(input, turns, (chunk) => this.#take(chunk));
   }
 
-  /** Starts reading. `onClose` is called once, when the other side has closed its end. */
+  /** Bytes that the other side has not taken. */
+  get waitingBytes(): number {
+    return this.#output.writableLength;
+  }
+
+  /** Starts reading whole messages. `onClose` is called once, when the other side has closed its end. */
   open(onMessage: (bytes: Buffer) => void, onClose: () => void): void {
+    let parts: Buffer[] = [];
+    let size = 0;
+    const piece = (bytes: Buffer): void => {
+      parts.push(bytes);
+      size += bytes.length;
+      if (size > this.#mostBytes) this.#input.destroy();
+    };
+    const end = (): void => {
+      const [only] = parts;
+      const bytes = parts.length === 1 && only ? only : Buffer.concat(parts);
+      parts = [];
+      size = 0;
+      onMessage(bytes);
+    };
+    this.read({ piece, end }, onClose);
+  }
+
+  /** Starts reading messages in pieces. */
+  read(sink: MessageSink, onClose: () => void): void {
     const close = (): void => {
       if (this.#isClosed) return;
       this.#isClosed = true;
       onClose();
     };
-    this.#input.on("data", (chunk: Buffer) => this.#read(chunk, onMessage));
+    this.#sink = sink;
     this.#input.on("error", close);
     this.#input.on("close", close);
     // A process that dies breaks both ends; the other one tells.
     this.#output.on("error", () => {});
+    this.#output.on("drain", () => {
+      for (const go of this.#waiting.splice(0)) go();
+    });
+    this.#intake.start();
   }
 
-  /** Sends one message. Returns false when the other side is slow: then wait for `whenWritable`. */
-  write(message: string | Buffer): boolean {
+  /** Sends one message, of pieces perhaps. Returns false when the other side is slow: then wait for `whenWritable`. */
+  write(message: string | Buffer | Buffer[]): boolean {
     if (this.#isClosed) return true;
     if (typeof message === "string") return this.#output.write(message + END);
     this.#output.cork();
-    this.#output.write(message);
+    for (const piece of Array.isArray(message) ? message : [message]) this.#output.write(piece);
     const isFast = this.#output.write(END);
     this.#output.uncork();
     return isFast;
   }
 
   whenWritable(go: () => void): void {
-    this.#output.once("drain", go);
+    this.#waiting.push(go);
   }
 
   /** Stops reading until every holder has released it: the browser then waits, not this process's memory. */
   hold(): void {
-    this.#holders += 1;
-    this.#input.pause();
+    this.#intake.hold();
   }
 
   release(): void {
-    this.#holders -= 1;
-    if (this.#holders === 0) this.#input.resume();
+    this.#intake.release();
   }
 
-  #read(chunk: Buffer, onMessage: (bytes: Buffer) => void): void {
-    let start = 0;
-    for (let end = chunk.indexOf(0); end >= 0; end = chunk.indexOf(0, start)) {
-      onMessage(this.#whole(chunk.subarray(start, end)));
-      start = end + 1;
+  #take(chunk: Buffer): number {
+    const end = chunk.indexOf(0);
+    if (end < 0) this.#sink?.piece(chunk);
+    else {
+      if (end > 0) this.#sink?.piece(chunk.subarray(0, end));
+      this.#sink?.end();
     }
-    if (start < chunk.length) this.#keep(chunk.subarray(start));
-  }
-
-  #keep(part: Buffer): void {
-    this.#parts.push(part);
-    this.#partBytes += part.length;
-    if (this.#partBytes > this.#mostBytes) this.#input.destroy();
-  }
-
-  #whole(last: Buffer): Buffer {
-    if (this.#parts.length === 0) return last;
-    const bytes = Buffer.concat([...this.#parts, last]);
-    this.#parts = [];
-    this.#partBytes = 0;
-    return bytes;
+    return end < 0 ? chunk.length : end + 1;
   }
 }

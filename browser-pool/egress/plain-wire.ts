@@ -8,6 +8,7 @@ import type { Upstreams } from "./upstreams.ts";
 const REPLY_BYTES = 1_024;
 /** Where the URL of a request begins at the latest, unless its document has a URL of unusual length. */
 const HEAD_BYTES = 16_384;
+const PARAMS_BYTES = 64 * 1024;
 const KEPT_REQUESTS = 1_024;
 
 /** What Chromium tells of each target that the forwarder does not reach, and of those that it refuses over TLS. */
@@ -38,8 +39,10 @@ export class PlainWire implements Wire {
 
   /** A call of a client, as the browser is to have it: proxies of contexts lead through the forwarder. */
   chained(call: ClientCall): ClientCall {
-    if (call.method !== "Target.createBrowserContext" || !call.params) return call;
-    return { ...call, params: this.#upstreams.chained(call.params) };
+    if (call.method !== "Target.createBrowserContext") return call;
+    const { rawParams, ...read } = call;
+    const params = rawParams ? parsed(rawParams) : read.params;
+    return params === undefined ? call : { ...read, params: this.#upstreams.chained(params) };
   }
 
   /** A message of the browser, as a client is to see it. */
@@ -81,6 +84,14 @@ export class PlainWire implements Wire {
     if (!plain || (told === REFUSED_TLS && !plain.startsWith(REFUSED))) return bytes;
     return Buffer.from(text.replace(told, plain));
   }
+}
+
+/** Parameters of which only the JSON is at hand; longer ones than any context has are left alone: their proxy leads nowhere. */
+function parsed(raw: Buffer[]): unknown {
+  const bytes = Buffer.concat(raw);
+  if (bytes.length > PARAMS_BYTES) return undefined;
+  const params: unknown = JSON.parse(bytes.toString());
+  return params;
 }
 
 // Written over with spaces, which mean nothing there: a response may be large, and its length stays.

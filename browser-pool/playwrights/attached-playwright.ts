@@ -1,10 +1,12 @@
 import type { Socket } from "node:net";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
-import { LIMITS } from "@svc/contract/limits.ts";
-import { readCall } from "../cdp/call.ts";
+import { CallReader, type ClientCall, type NoCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { forbiddenBy, forbiddenReply } from "../cdp/forbidden.ts";
+import type { Sender } from "../cdp/inflow.ts";
+import { tooLongText } from "../cdp/message-ends.ts";
 import type { CdpMux } from "../cdp/mux.ts";
+import { Pieces } from "../cdp/pieces.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
 import { PlaywrightGone } from "./ending.ts";
@@ -15,8 +17,6 @@ import { UnknownPlaywright } from "./served-versions.ts";
 /** More messages about sockets in a second than a sound Playwright has: it tells of each socket once a second. */
 const MOST_CONTROLS = 1_000;
 const SECOND_MS = 1_000;
-/** A call that Playwright makes for the longest message of a client, whose text it may write with escapes. */
-const MOST_BYTES = 2 * LIMITS.wireMessageBytes;
 
 interface Waiting {
   resolve: (answer: Answer) => void;
@@ -27,6 +27,8 @@ interface Waiting {
 export interface Surroundings {
   /** Whether this Playwright has no client while others drive the browser. */
   isUnwatched: () => boolean;
+  /** The browser has sent a message that is too long for the Playwright, and that was thrown away. */
+  onTooLong: (reason: string) => void;
   /** A customer's socket was handed over and never taken. */
   onUntaken: () => void;
   /** The Playwright has sent what no Playwright sends. Its connection ends. */
@@ -35,8 +37,11 @@ export interface Surroundings {
   whyEnded: () => Promise<string | null>;
 }
 
+/** Longest message of a Playwright to the pool itself. */
+const CONTROL_BYTES = 1024 * 1024;
+
 /** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
-export class AttachedPlaywright implements MuxClient {
+export class AttachedPlaywright implements MuxClient, Sender {
   /** Resolves when the connection has ended, with its process or its browser. */
   readonly ended: Promise<void>;
   readonly #mux: CdpMux;
@@ -44,6 +49,9 @@ export class AttachedPlaywright implements MuxClient {
   readonly #socket: Socket;
   readonly #line: CdpPipe;
   readonly #slot: Surroundings;
+  /** Of a message that is not complete: a control message or a call. */
+  #control: Pieces | null = null;
+  #call = new CallReader();
   /** The customers' sockets that were handed over to it. */
   readonly sockets: HandedSockets;
   readonly #waiting: Waiting[] = [];
@@ -57,17 +65,16 @@ export class AttachedPlaywright implements MuxClient {
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
-    this.#line = new CdpPipe(socket, socket, MOST_BYTES);
+    this.#line = new CdpPipe(socket, socket, browser.turns);
     const ask = (message: Question): void => void this.#line.write(controlText(message));
     this.sockets = new HandedSockets(browser, ask, slot.onUntaken);
+    mux.inflow.add(this);
+    const sink = { piece: (bytes: Buffer) => this.#piece(bytes), end: () => this.#receive() };
     this.ended = new Promise((resolve) => {
-      this.#line.open(
-        (bytes) => this.#receive(bytes),
-        () => {
-          this.#close();
-          resolve();
-        },
-      );
+      this.#line.read(sink, () => {
+        this.#close();
+        resolve();
+      });
     });
   }
 
@@ -101,7 +108,31 @@ export class AttachedPlaywright implements MuxClient {
   }
 
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void {
-    this.#write(envelope.textFor(id, keepsSession));
+    this.#write(envelope.bytesFor(id, keepsSession));
+  }
+
+  // Playwright hears that a call has failed, and its other clients go on. An event that long is one that a page made up.
+  missed(id: number | null, sessionId: string | null): void {
+    const message = tooLongText(id === null ? "An event" : "The browser's answer");
+    this.#slot.onTooLong(message);
+    if (id === null) return;
+    this.answer({ id, error: { code: -32000, message }, ...(sessionId && { sessionId }) });
+  }
+
+  get gatheredBytes(): number {
+    return this.#call.size + (this.#control?.size ?? 0);
+  }
+
+  hold(): void {
+    this.#line.hold();
+  }
+
+  release(): void {
+    this.#line.release();
+  }
+
+  cut(): void {
+    this.#socket.destroy();
   }
 
   answer(message: JsonObject): void {
@@ -120,7 +151,7 @@ export class AttachedPlaywright implements MuxClient {
     setImmediate(() => this.#socket.end());
   }
 
-  #write(message: string | Buffer): void {
+  #write(message: string | Buffer[]): void {
     if (this.#line.write(message) || this.#isHolding) return;
     this.#isHolding = true;
     this.#browser.hold();
@@ -141,16 +172,36 @@ export class AttachedPlaywright implements MuxClient {
     });
   }
 
-  // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
-  #receive(bytes: Buffer): void {
+  #piece(bytes: Buffer): void {
     if (this.#isOver) return;
-    if (isControl(bytes)) {
-      const nonsense = this.#settle(bytes);
+    if (!this.#control && this.#call.size === 0 && isControl(bytes)) this.#control = new Pieces();
+    if (!this.#control) this.#call.push(bytes);
+    else if (this.#control.size + bytes.length <= CONTROL_BYTES) this.#control.push(bytes);
+    else this.#refuse("a control message that is too long");
+    this.#mux.inflow.check();
+  }
+
+  #receive(): void {
+    const control = this.#control;
+    const reader = this.#call;
+    this.#control = null;
+    this.#call = new CallReader();
+    if (this.#isOver) return;
+    if (control) {
+      const nonsense = this.#settle(control.join());
       if (nonsense) this.#refuse(nonsense);
-      return;
-    }
-    const call = readCall(bytes.toString());
-    if ("error" in call) return;
+    } else this.#take(reader.end());
+    this.#mux.inflow.check();
+  }
+
+  #take(call: ClientCall | NoCall): void {
+    if (!("error" in call)) this.#send(call);
+    else if (call.id !== undefined) this.answer({ ...call });
+    else this.#refuse(String(call.error.message));
+  }
+
+  // The Playwright is trusted with this browser and nothing else: forbidden calls are refused here.
+  #send(call: ClientCall): void {
     // Playwright dismisses a dialog that none of its clients wants; the clients of others may want it.
     const isMeddling = call.method === "Page.handleJavaScriptDialog" && this.#slot.isUnwatched();
     const forbidden = isMeddling ? "leave" : forbiddenBy(call);
@@ -159,8 +210,8 @@ export class AttachedPlaywright implements MuxClient {
       return;
     }
     if (this.#mux.send(this, call)) return;
-    this.#line.hold();
-    this.#browser.whenWritable(() => this.#line.release());
+    this.hold();
+    this.#browser.whenWritable(() => this.release());
   }
 
   /** Takes a control message. Returns what is wrong with it. */
@@ -191,6 +242,7 @@ export class AttachedPlaywright implements MuxClient {
   #close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#mux.inflow.remove(this);
     this.#mux.detach(this);
     this.#release();
     for (const waiting of this.#waiting.splice(0)) waiting.reject(new PlaywrightGone());

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { CdpPipe } from "../cdp/pipe.ts";
+import { Turns } from "../cdp/turns.ts";
 import { ANSWER_BYTES, controlText } from "./messages.ts";
 
 const BEAT_MS = 5_000;
@@ -12,7 +13,7 @@ export const SILENT_MS = BEAT_MS * MISSED;
  * minute keeps all clients of its org waiting: `onSilent` is called, once.
  */
 export function watchPulse(socket: Socket, onSilent: () => void, beatMs = BEAT_MS): void {
-  const line = new CdpPipe(socket, socket, ANSWER_BYTES);
+  const line = new CdpPipe(socket, socket, new Turns(), ANSWER_BYTES);
   let missed = 0;
   // Counted, not timed: when this process was stopped itself nothing was missed.
   const timer = setInterval(() => {

@@ -98,7 +98,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
       onEnd: (ended, end) => sockets.remove(ended, end),
     });
     // Counted first: the Playwright may tell its end before anything else runs here.
-    const opens = sockets.add(client);
+    const opens = sockets.add(client, arrival.request);
     const to = { key: this.#key, client: id, opens, path };
     try {
       await process.give(handoverOf(to, arrival), arrival.socket);
@@ -235,6 +235,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     return {
       isUnwatched,
       onUntaken: () => log.warn({ version }, "socket_not_taken"),
+      onTooLong: (reason) => log.warn({ version, reason }, "message_too_long"),
       onNonsense: (nonsense) => log.error({ version, nonsense }, "playwright_talks_nonsense"),
       whyEnded: async () => {
         const ending = await inTime(process.ended, ENDING_MS);

@@ -1,5 +1,6 @@
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { isObject } from "../cdp/envelope.ts";
+import { tooLongText } from "../cdp/message-ends.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { MuxClient } from "../cdp/sessions.ts";
 
@@ -50,6 +51,10 @@ export class OwnClient implements MuxClient {
     const { method, params, sessionId } = message;
     if (typeof method !== "string" || !isObject(params)) return;
     this.#onEvent({ method, params, sessionId: typeof sessionId === "string" ? sessionId : null });
+  }
+
+  missed(id: number | null): void {
+    if (id !== null) this.answer({ id, error: { message: tooLongText("The browser's answer") } });
   }
 
   answer(message: JsonObject): void {

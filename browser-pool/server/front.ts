@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
@@ -11,6 +12,7 @@ import { discover } from "./discovery.ts";
 import { drain, endSlot, placeSlot, seeSlot } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
+const TOO_MANY = `This session has ${LIMITS.sessionSockets} sockets of /ws and /cdp open, the most that it may have: close one, then connect again.\n`;
 const ROUTES = {
   slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
   cdp: { GET: discover },
@@ -71,7 +73,8 @@ async function upgrade(
   const session = front.sessions.get(id);
   if (!session) return refuseUpgrade(socket, 404, "No such session\n");
   const { served, log } = front;
-  await UPGRADES[root]({ session, served, log, request, socket, head });
+  const open = () => UPGRADES[root]({ session, served, log, request, socket, head });
+  if (!(await session.sockets.enter(request, open))) refuseUpgrade(socket, 429, TOO_MANY);
 }
 
 /** `/slots/<id>` as its two parts; `/drain` counts as its own id. */

@@ -5,6 +5,9 @@ import { noteFault } from "./fault.ts";
 /** What a host learns of the customer's request: nothing else passes, Authorization least of all. */
 const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];
 
+/** What a host refuses by itself; the rest is its failure. */
+const REFUSALS = new Set([404, 428, 429]);
+
 /** A socket refusal: plain text, as the document says of every handshake outcome. */
 export function refuse(status: 400 | 401 | 404 | 409 | 426 | 502, text: string): Response {
   return new Response(`${text}\n`, { status });
@@ -15,7 +18,7 @@ export type HostNoun = "session's browser pool" | "sandbox's machine";
 
 /**
  * Hands a customer's upgrade to a host and returns the host's own upgrade response: from then on the
- * runtime pipes bytes, and no code of ours is in between. A host's 404 and 428 pass as plain text,
+ * runtime pipes bytes, and no code of ours is in between. A host's 404, 428 and 429 pass as plain text,
  * all else it may answer is 502.
  */
 export async function relay(
@@ -42,7 +45,7 @@ export async function relay(
 
 async function refusedBy(upstream: Response, noun: HostNoun): Promise<Response> {
   const text = await upstream.text();
-  if (upstream.status !== 404 && upstream.status !== 428) {
+  if (!REFUSALS.has(upstream.status)) {
     noteFault("an upgrade", `status ${upstream.status}`);
     return refuse(502, `The ${noun} refused the upgrade. Try again.`);
   }

@@ -50,7 +50,7 @@ const SOCKETS = `## WebSockets
 
 | path | what | refusals, as plain text |
 |---|---|---|
-| \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 502 the pool failed |
+| \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 429 the session has 32 sockets · 502 the pool failed |
 | \`/cdp/:sessionId\` | raw DevTools protocol | the same, without 428 |
 | \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · the refusals of a resume · 502 the machine failed |
 | \`/stream/:id\` | the screen of a desktop | 404 bad id, gone, or a sandbox |

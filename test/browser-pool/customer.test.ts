@@ -104,6 +104,14 @@ test("a message of 20 MiB passes each way whole", async () => {
   client.close();
 });
 
+test("a client whose message is above 96 MiB is told 4413 and counts as dropped", async () => {
+  const { client, said } = await open();
+  const closed = once(client, "close");
+  client.send(Buffer.alloc(96 * MIB + 1));
+  expect((await closed)[0]).toBe(4413);
+  await expect.poll(() => said.at(-1)).toBe("dropped");
+});
+
 test("what fills up for a client that does not read is told, and that it reads again", async () => {
   const { client, server, said, made } = await open();
   made.onSaid = (event) => {

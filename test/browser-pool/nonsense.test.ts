@@ -32,6 +32,7 @@ async function attached() {
   const one = new AttachedPlaywright(near, new CdpMux(browser, () => {}), browser, {
     isUnwatched: () => false,
     onUntaken: () => {},
+    onTooLong: () => {},
     onNonsense,
     whyEnded: () => Promise.resolve(null),
   });

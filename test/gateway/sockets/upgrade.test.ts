@@ -120,6 +120,7 @@ describe.each(["ws", "cdp"])("/%s/:sessionId", (name) => {
   test.each([
     ["missing", 404],
     ["wire", 428],
+    ["full", 429],
     ["refuse", 502],
     ["drop", 502],
   ])("a pool that answers %s is %i", async (mode, status) => {

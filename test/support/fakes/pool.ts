@@ -14,7 +14,7 @@ export const FakePoolMode = z.object({
   put: z.enum(["ok", "full", "unable", "hang", "answer", "redirect"]).default("ok"),
   status: z.coerce.number().default(500),
   body: z.string().default(""),
-  upgrade: z.enum(["echo", "refuse", "missing", "wire", "hang", "drop"]).default("echo"),
+  upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
   /** The counts it gives of every session when it is asked; null: 404. */
   seen: z
@@ -145,6 +145,7 @@ export class FakePool {
       refuse: "403 Forbidden",
       missing: "404 Not Found",
       wire: "428 Precondition Required",
+      full: "429 Too Many Requests",
     };
     if (!allowed || upgrade !== "echo") {
       const status = allowed && upgrade !== "echo" ? answers[upgrade] : "401 Unauthorized";
