@@ -59,26 +59,33 @@ describe.skipIf(await missingBrowser())("a context with a proxy of its own", () 
     expect(proxy.asked.length).toBeGreaterThan(count);
   });
 
-  test("a raw CDP client's lists lead through the proxy, and its bypass list around nothing", async () => {
-    const client = await RawCdp.open(rig, "s");
-    const asked = {
-      proxyServer: `http=127.0.0.1:${proxy.port};https=127.0.0.1:${proxy.port}`,
-      proxyBypassList: "127.0.0.1",
-    };
-    const { result } = await client.call("Target.createBrowserContext", asked);
-    const target = { url: "about:blank", browserContextId: result?.browserContextId };
-    const { targetId } = (await client.call("Target.createTarget", target)).result ?? {};
-    const attached = await client.call("Target.attachToTarget", { targetId, flatten: true });
-    const session = String(attached.result?.sessionId);
-    await client.call("Network.enable", {}, session);
-    await client.call("Page.navigate", { url: site.url }, session);
-    const isAnswered = () =>
-      client.heard.some(
-        ({ method, params }) =>
-          method === "Network.responseReceived" && JSON.stringify(params).includes('"status":407'),
-      );
-    await expect.poll(isAnswered).toBe(true);
-  });
+  test.each([
+    ["short", ""],
+    ["long", " ".repeat(2_000)],
+  ])(
+    "the lists of a raw CDP client's %s call lead through the proxy, its bypass list around nothing",
+    async (_, space) => {
+      const client = await RawCdp.open(rig, "s");
+      const asked = {
+        proxyServer: `http=127.0.0.1:${proxy.port};https=127.0.0.1:${proxy.port}`,
+        proxyBypassList: `127.0.0.1${space}`,
+      };
+      const { result } = await client.call("Target.createBrowserContext", asked);
+      const target = { url: "about:blank", browserContextId: result?.browserContextId };
+      const { targetId } = (await client.call("Target.createTarget", target)).result ?? {};
+      const attached = await client.call("Target.attachToTarget", { targetId, flatten: true });
+      const session = String(attached.result?.sessionId);
+      await client.call("Network.enable", {}, session);
+      await client.call("Page.navigate", { url: site.url }, session);
+      const isAnswered = () =>
+        client.heard.some(
+          ({ method, params }) =>
+            method === "Network.responseReceived" &&
+            JSON.stringify(params).includes('"status":407'),
+        );
+      await expect.poll(isAnswered).toBe(true);
+    },
+  );
 
   test("a proxy at a private address is refused, and the page says why", async () => {
     const browser = await byWire(rig, "s");
