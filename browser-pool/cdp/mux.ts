@@ -170,7 +170,10 @@ export class CdpMux {
       this.#own.delete(id);
       own.reject(new Error(tooLongText("The browser's answer")));
     } else if (session && (call || id === null))
-      session.client.missed(call?.clientId ?? null, session.parent ? session.id : null);
+      session.client.missed(
+        call && { id: call.clientId, method: call.method },
+        session.parent ? session.id : null,
+      );
   }
 
   #receiveReply(envelope: Envelope, id: number): void {

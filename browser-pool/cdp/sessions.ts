@@ -1,11 +1,17 @@
 import type { Envelope, JsonObject } from "./envelope.ts";
 
+/** A call whose reply was too long to be passed: as its client sent it. */
+export interface Missed {
+  id: number;
+  method: string;
+}
+
 /** A client of the multiplexer. */
 export interface MuxClient {
   /** Takes a message of one of the client's sessions; a reply carries the id that the client gave. */
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void;
-  /** Hears that a message of one of the client's sessions was too long to be passed: the reply to its call `id`, or an event. */
-  missed(id: number | null, sessionId: string | null): void;
+  /** Hears that a message of one of the client's sessions was too long to be passed: the reply to its call, or an event. */
+  missed(call: Missed | null, sessionId: string | null): void;
   /** Takes a reply that the multiplexer made itself. */
   answer(message: JsonObject): void;
   /** Called when the browser is gone. */

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { CallReader, type ClientCall, type NoCall } from "../cdp/call.ts";
 import type { Envelope, JsonObject } from "../cdp/envelope.ts";
@@ -8,7 +9,7 @@ import { tooLongText } from "../cdp/message-ends.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { Pieces } from "../cdp/pieces.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
-import type { MuxClient } from "../cdp/sessions.ts";
+import type { Missed, MuxClient } from "../cdp/sessions.ts";
 import { PlaywrightGone } from "./ending.ts";
 import { HandedSockets } from "./handed-sockets.ts";
 import { type Answer, type Question, controlText, isControl, readAnswer } from "./messages.ts";
@@ -17,6 +18,9 @@ import { UnknownPlaywright } from "./served-versions.ts";
 /** More messages about sockets in a second than a sound Playwright has: it tells of each socket once a second. */
 const MOST_CONTROLS = 1_000;
 const SECOND_MS = 1_000;
+
+/** Calls that run a script. */
+const SCRIPTS: ReadonlySet<string> = new Set(["Runtime.evaluate", "Runtime.callFunctionOn"]);
 
 interface Waiting {
   resolve: (answer: Answer) => void;
@@ -40,6 +44,9 @@ export interface Surroundings {
 /** Longest message of a Playwright to the pool itself. */
 const CONTROL_BYTES = 1024 * 1024;
 
+/** A client's longest message becomes a call that is little longer. */
+const ENDLESS_BYTES = 2 * LIMITS.wireMessageBytes;
+
 /** A Playwright, in its own process, that drives one browser: a client of the browser's multiplexer. */
 export class AttachedPlaywright implements MuxClient, Sender {
   /** Resolves when the connection has ended, with its process or its browser. */
@@ -52,6 +59,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
   /** Of a message that is not complete: a control message or a call. */
   #control: Pieces | null = null;
   #call = new CallReader();
+  #messageBytes = 0;
   /** The customers' sockets that were handed over to it. */
   readonly sockets: HandedSockets;
   readonly #waiting: Waiting[] = [];
@@ -112,11 +120,10 @@ export class AttachedPlaywright implements MuxClient, Sender {
   }
 
   // Playwright hears that a call has failed, and its other clients go on. An event that long is one that a page made up.
-  missed(id: number | null, sessionId: string | null): void {
-    const message = tooLongText(id === null ? "An event" : "The browser's answer");
+  missed(call: Missed | null, sessionId: string | null): void {
+    const message = tooLongText(call ? "The browser's answer" : "An event");
     this.#slot.onTooLong(message);
-    if (id === null) return;
-    this.answer({ id, error: { code: -32000, message }, ...(sessionId && { sessionId }) });
+    if (call) this.answer({ ...failureOf(call, message), ...(sessionId && { sessionId }) });
   }
 
   get gatheredBytes(): number {
@@ -174,6 +181,9 @@ export class AttachedPlaywright implements MuxClient, Sender {
 
   #piece(bytes: Buffer): void {
     if (this.#isOver) return;
+    this.#messageBytes += bytes.length;
+    // A call that is too long is answered by an error at its end, if it has one.
+    if (this.#messageBytes > ENDLESS_BYTES) return this.#refuse("a message without an end");
     if (!this.#control && this.#call.size === 0 && isControl(bytes)) this.#control = new Pieces();
     if (!this.#control) this.#call.push(bytes);
     else if (this.#control.size + bytes.length <= CONTROL_BYTES) this.#control.push(bytes);
@@ -186,6 +196,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
     const reader = this.#call;
     this.#control = null;
     this.#call = new CallReader();
+    this.#messageBytes = 0;
     if (this.#isOver) return;
     if (control) {
       const nonsense = this.#settle(control.join());
@@ -250,4 +261,18 @@ export class AttachedPlaywright implements MuxClient, Sender {
     if (this.sockets.size > 0)
       void this.#slot.whyEnded().then((reason) => this.sockets.close(reason));
   }
+}
+
+// Playwright takes an error of a call that runs a script for a navigation, and an exception of the script for what it is.
+function failureOf({ id, method }: Missed, message: string): JsonObject {
+  if (!SCRIPTS.has(method)) return { id, error: { code: -32000, message } };
+  const exception = { type: "object", subtype: "error", description: `Error: ${message}` };
+  const exceptionDetails = {
+    exceptionId: 0,
+    text: message,
+    lineNumber: 0,
+    columnNumber: 0,
+    exception,
+  };
+  return { id, result: { result: { type: "undefined" }, exceptionDetails } };
 }

@@ -2,7 +2,7 @@ import type { Envelope, JsonObject } from "../cdp/envelope.ts";
 import { isObject } from "../cdp/envelope.ts";
 import { tooLongText } from "../cdp/message-ends.ts";
 import type { CdpMux } from "../cdp/mux.ts";
-import type { MuxClient } from "../cdp/sessions.ts";
+import type { Missed, MuxClient } from "../cdp/sessions.ts";
 
 /** An event of one of the client's sessions; of its browser-level session when `sessionId` is null. */
 export interface CdpEvent {
@@ -53,8 +53,9 @@ export class OwnClient implements MuxClient {
     this.#onEvent({ method, params, sessionId: typeof sessionId === "string" ? sessionId : null });
   }
 
-  missed(id: number | null): void {
-    if (id !== null) this.answer({ id, error: { message: tooLongText("The browser's answer") } });
+  missed(call: Missed | null): void {
+    const message = tooLongText("The browser's answer");
+    if (call) this.answer({ id: call.id, error: { message } });
   }
 
   answer(message: JsonObject): void {
