@@ -12,7 +12,7 @@ const SPIN = `(async () => {
   for (const worker of workers) worker.terminate();
 })()`;
 
-/** What an attacker has: a session, and a site that its browser reaches. */
+/** The session of an attacker, and the site that its browser reaches. */
 export interface Grounds {
   wsEndpoint: string;
   cdpEndpoint: string;
@@ -23,7 +23,7 @@ export interface Grounds {
 /** Does one hostile thing once. Fails freely: how the service defends itself is not what is measured. */
 export type Attack = (grounds: Grounds) => Promise<void>;
 
-/** What an org may do to its neighbours, by the name that the tables show. */
+/** The attacks of an org on its neighbours, by the names that the tables show. */
 export const ATTACKS: Record<string, Attack> = {
   "/cdp calls of 40 MiB": bigCalls(40),
   "/cdp calls of 95 MiB": bigCalls(95),

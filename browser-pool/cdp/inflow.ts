@@ -4,7 +4,7 @@ import type { CdpPipe } from "./pipe.ts";
 
 const WATCH_MS = 1_000;
 
-/** One that sends calls to the browser. */
+/** A client, as a sender of calls to the browser. */
 export interface Sender {
   /** Bytes of a call that is not complete. */
   readonly gatheredBytes: number;

@@ -24,7 +24,7 @@ export const STATE = {
   power: 21,
   done: 22,
 } as const;
-/** What a byte does besides leading to another state. */
+/** Actions of bytes that do more than lead to another state. */
 export const ACTION = {
   openObject: 64,
   openArray: 65,

@@ -2,7 +2,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { Pieces } from "./pieces.ts";
 import { HEAD_BYTES, type Route, SESSION_BYTES, routeBy } from "./route.ts";
 
-/** What is kept of a message that is too long to be passed: its first and its last bytes, which say whose it is. */
+/** The first and the last bytes of a message that is too long to be passed: they name the client it is for. */
 export class MessageEnds {
   readonly #head: Buffer;
   #tail: Buffer;

@@ -15,7 +15,7 @@ const CHILD_EVENTS: ReadonlySet<string | null> = new Set([
   "Target.detachedFromTarget",
 ]);
 
-/** What stands between clients and browser, so that neither notices the forwarder. */
+/** The changes to messages between clients and browser that hide the forwarder from both. */
 export interface Wire {
   /** A message of the browser, as clients are to see it. */
   plain(bytes: Buffer): Buffer;

@@ -3,7 +3,7 @@ import { STALL_MS } from "@svc/host-kit/backlog.ts";
 
 const WATCH_MS = 1_000;
 
-/** One that is sent what the browser says. */
+/** A client, as a receiver of the browser's messages. */
 export interface Reader {
   /** Bytes given to its socket that its peer has not taken. */
   readonly waitingBytes: number;

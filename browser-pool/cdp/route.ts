@@ -18,7 +18,7 @@ export interface Route {
   sessionId: string | null;
 }
 
-/** What the first and the last bytes of a message say of its addressee. */
+/** The addressee of a message, as its first and its last bytes name it. */
 export function routeBy(head: Buffer, tail: Buffer): Route {
   const text = head.toString("latin1");
   const id = REPLY.exec(text)?.[1];

@@ -29,7 +29,7 @@ const BY_CODE: Record<string, NetError> = {
   ENETUNREACH: "ERR_ADDRESS_UNREACHABLE",
 };
 
-/** What a failed connection is called. */
+/** The refusal for a failed connection: Chromium's name of that error. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -28,7 +28,7 @@ export interface SocksTarget {
   port: number;
 }
 
-/** What a client begins with that names the proxy it wants, in place of SOCKS. */
+/** The first byte of a connection that names a proxy before it speaks SOCKS. */
 const PROXY_FOLLOWS = 0;
 
 /** The bytes by which Playwright's process says which proxy of a customer a connection is for. */

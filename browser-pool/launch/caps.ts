@@ -7,7 +7,7 @@ export const SLOT_DISK_BYTES = 512 * MIB;
 /** `/tmp` of a slot, and of a Playwright process. */
 export const TMP_BYTES = 256 * MIB;
 
-/** What lies in the folder of uploads, downloads, videos and traces of /ws. A session that has more is ended. */
+/** The cap of a session's uploads, downloads, videos and traces on /ws. A session beyond the cap is ended. */
 export const FILES_CAP = { bytes: 2_048 * MIB, entries: 50_000 };
 
 /** The caps of a browser, with its disk. A renderer has some fifteen threads. */

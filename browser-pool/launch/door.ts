@@ -35,7 +35,7 @@ export async function openDoor(nsenter: string, pid: number): Promise<Server> {
   try {
     return await door.promise;
   } finally {
-    // It would take connections itself.
+    // A helper that lives on would take connections itself.
     helper.kill("SIGKILL");
   }
 }

@@ -37,7 +37,7 @@ const INSIDES: Record<WireVersion, string> = {
   "1.63": "playwright-core-1.63/lib/coreBundle",
 };
 
-/** What the package of a minor keeps to itself. */
+/** The module of a minor that its package does not export. */
 export function insidesOf(version: WireVersion): unknown {
   return createRequire(import.meta.url)(INSIDES[version]);
 }

@@ -60,7 +60,7 @@ function hasHandler(client: unknown, params: unknown): boolean {
   return own instanceof Set && isObject(params) && own.has(params.uid);
 }
 
-/** What the server ends of all connections to clients have in common. */
+/** The prototype of the server ends of all connections to clients. */
 function connectionType(playwright: Playwright): Record<string, unknown> {
   const own: unknown = Reflect.get(playwright.chromium, "_connection");
   const toImpl = isObject(own) ? own.toImpl : null;

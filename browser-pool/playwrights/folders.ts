@@ -29,13 +29,13 @@ export const egressOf = (root: string, key: string): string => join(root, "egres
 /** The same as a proxy, by the name of a host that exists nowhere. */
 export const proxyOf = (key: string): string => `socks5://${key}.egress:1080`;
 
-/** A customer's own proxy as Playwright is to know it: still a proxy, by the name of a host that says which. */
+/** The URL that Playwright gets for a customer's own proxy: the name of its host holds the customer's URL. */
 export function chainedProxyOf(key: string, server: string): string {
   const scheme = /^socks\w*(?=:\/\/)/i.exec(server)?.[0] ?? "http";
   return `${scheme}://${Buffer.from(server).toString("hex")}.${key}.egress:1080`;
 }
 
-/** What a customer called a proxy that goes by such a name. */
+/** The URL that a customer gave for a chained proxy, from the name of its host; null for other hosts. */
 export function upstreamUrlIn(host: string): string | null {
   const hex = /^([0-9a-f]+)\.[0-9a-f]{32}\.egress(?::\d+)?\/?$/.exec(host)?.[1];
   return hex ? Buffer.from(hex, "hex").toString() : null;

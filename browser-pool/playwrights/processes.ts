@@ -7,7 +7,7 @@ import type { Fitness } from "../launch/fitness.ts";
 import { egressOf, filesOf } from "./folders.ts";
 import { PlaywrightProcess } from "./process.ts";
 import { ServedVersions } from "./served-versions.ts";
-import { Turns } from "./turns.ts";
+import { StartQueue } from "./start-queue.ts";
 import { WarmPlaywright } from "./warm-playwright.ts";
 
 /** How long a process stays for the next session of its org. */
@@ -35,7 +35,7 @@ export class PlaywrightProcesses {
   /** Whether a Playwright of this pool has been attached to a browser. */
   isProven = false;
   readonly #options: PlaywrightProcessesOptions;
-  readonly #turns = new Turns(availableParallelism());
+  readonly #starts = new StartQueue(availableParallelism());
   readonly #running = new Set<PlaywrightProcess>();
   readonly #ofOrgs = new Map<string, PlaywrightProcess>();
   readonly #lingering = new Map<PlaywrightProcess, NodeJS.Timeout>();
@@ -95,7 +95,7 @@ export class PlaywrightProcesses {
     if (!fitness) throw new Error("this host serves no browsers");
     const onUnused = (): void => this.#unused(process);
     const own = { root, log, fitness, cgroups, onUnused };
-    const process = new PlaywrightProcess(own, version, (work) => this.#turns.run(work));
+    const process = new PlaywrightProcess(own, version, (work) => this.#starts.run(work));
     this.#running.add(process);
     void process.ended.then(() => this.#forget(process));
     return process;

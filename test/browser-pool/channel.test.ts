@@ -1,10 +1,7 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { type Socket, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { SandboxedProcess } from "../../browser-pool/launch/process.ts";
+import { socketPair } from "./socket-pair.ts";
 
 /** A program that has a process channel and writes into it by itself. It says on its pipe that it runs. */
 function program(code: string): SandboxedProcess {
@@ -18,20 +15,6 @@ ${code}; writeSync(4, "ready"); setInterval(() => {}, 1000);`;
   );
   onTestFinished(() => process.kill());
   return process;
-}
-
-async function pair(): Promise<[Socket, Socket]> {
-  const folder = await mkdtemp(join(tmpdir(), "channel-"));
-  const server = createServer().listen(join(folder, "s"));
-  await once(server, "listening");
-  const near = connect(join(folder, "s"));
-  const [far] = await once(server, "connection");
-  onTestFinished(async () => {
-    for (const socket of [near, far]) socket.destroy();
-    server.close();
-    await rm(folder, { recursive: true });
-  });
-  return [near, far];
 }
 
 test.each([
@@ -53,7 +36,7 @@ test.each([
 test("a socket that is given can be closed from here when the program has ended", async () => {
   const process = program("");
   await once(process.fromInside, "data");
-  const [near, far] = await pair();
+  const [near, far] = await socketPair();
   process.give({ hello: true }, near);
   await process.kill();
   expect(process.hasMisbehaved).toBe(false);

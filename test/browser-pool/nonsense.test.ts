@@ -1,32 +1,14 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { type Socket, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CdpMux } from "../../browser-pool/cdp/mux.ts";
 import { CdpPipe } from "../../browser-pool/cdp/pipe.ts";
 import { AttachedPlaywright } from "../../browser-pool/playwrights/attached-playwright.ts";
+import { socketPair } from "./socket-pair.ts";
 
 /** A connection to a Playwright that a test plays, and one customer's socket in it. */
 async function attached() {
-  const folder = await mkdtemp(join(tmpdir(), "nonsense-"));
-  const server = createServer().listen(join(folder, "s"));
-  await once(server, "listening");
-  const sockets: Socket[] = [];
-  const pair = async (): Promise<[Socket, Socket]> => {
-    const near = connect(join(folder, "s"));
-    const [far] = await once(server, "connection");
-    sockets.push(near, far);
-    return [near, far];
-  };
-  onTestFinished(async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await rm(folder, { recursive: true });
-  });
-  const [near, playwright] = await pair();
+  const [near, playwright] = await socketPair();
   const browser = new CdpPipe(new PassThrough(), new PassThrough());
   const onNonsense = vi.fn<(nonsense: string) => void>();
   const one = new AttachedPlaywright(near, new CdpMux(browser, () => {}), browser, {
@@ -36,7 +18,7 @@ async function attached() {
     onNonsense,
     whyEnded: () => Promise.resolve(null),
   });
-  const [customer, client] = await pair();
+  const [customer, client] = await socketPair();
   const onEnd = vi.fn<() => void>();
   const { id } = one.sockets.add(customer, { onTraffic: () => {}, onEnd });
   const ping = one.ping().catch((error: unknown) => error);

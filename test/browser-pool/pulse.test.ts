@@ -1,29 +1,11 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { type Socket, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { controlText } from "../../browser-pool/playwrights/messages.ts";
 import { watchPulse } from "../../browser-pool/playwrights/pulse.ts";
-
-/** Two ends of a connection. */
-async function pair(): Promise<[Socket, Socket]> {
-  const folder = await mkdtemp(join(tmpdir(), "pulse-"));
-  const server = createServer().listen(join(folder, "s"));
-  await once(server, "listening");
-  const near = connect(join(folder, "s"));
-  const [far] = await once(server, "connection");
-  onTestFinished(async () => {
-    for (const socket of [near, far]) socket.destroy();
-    server.close();
-    await rm(folder, { recursive: true });
-  });
-  return [near, far];
-}
+import { socketPair } from "./socket-pair.ts";
 
 test("a Playwright that stops answering is given up, once", async () => {
-  const [near, far] = await pair();
+  const [near, far] = await socketPair();
   let pings = 0;
   let silences = 0;
   far.on("data", () => {
@@ -37,7 +19,7 @@ test("a Playwright that stops answering is given up, once", async () => {
 });
 
 test("one that ends by itself is not", async () => {
-  const [near, far] = await pair();
+  const [near, far] = await socketPair();
   let silences = 0;
   watchPulse(near, () => (silences += 1), 5);
   far.destroy();

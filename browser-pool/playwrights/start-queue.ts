@@ -1,5 +1,5 @@
-/** Works of which only so many go on at once; the others wait for their turn. */
-export class Turns {
+/** The starts of Playwright processes: only so many go on at once, and the others wait in the order in which they came. */
+export class StartQueue {
   readonly #waiting: (() => void)[] = [];
   #free: number;
 
