@@ -10,7 +10,9 @@ const UNIFIED = join(ROOT, "cgroup.controllers");
 const MIB = 1024 * 1024;
 /** The time within which a share of the processors is counted. */
 const PERIOD_US = 100_000;
-/** What one busy program weighs. */
+/** The files of the cap of processors, by version. */
+const QUOTAS = { 1: "cpu.cfs_quota_us", 2: "cpu.max" };
+/** The weight of one busy program. */
 const WEIGHT_V1 = { file: "cpu.shares", one: 1024 };
 const WEIGHT_V2 = { file: "cpu.weight", one: 100 };
 const REMOVE_TRIES = 50;
@@ -50,6 +52,8 @@ export class Cgroups {
     try {
       for (const folder of foldersOf({ ...homes, cpu: null })) await mkdir(folder);
       homes.cpu = version === 2 ? await delegate(join(ROOT, run)) : await madeIfAllowed(homes.cpu);
+      // Some kernels share the processors out and cap nobody.
+      if (homes.cpu !== null && !(await exists(join(homes.cpu, QUOTAS[version])))) homes.cpu = null;
       const cgroups = new Cgroups(homes, version);
       await removeGroups(await cgroups.add("probe", { memoryBytes: MIB, tasks: 1, cores: 1 }));
       await cgroups.#weigh();
@@ -70,8 +74,7 @@ export class Cgroups {
     await write(pids, name, "pids.max", tasks);
     if (cores !== undefined) {
       const quotaUs = Math.round(cores * PERIOD_US);
-      if (isV2) await write(cpu, name, "cpu.max", `${quotaUs} ${PERIOD_US}`);
-      else await write(cpu, name, "cpu.cfs_quota_us", quotaUs);
+      await write(cpu, name, QUOTAS[this.#version], isV2 ? `${quotaUs} ${PERIOD_US}` : quotaUs);
     }
     return homes.map((home) => join(home, name));
   }
