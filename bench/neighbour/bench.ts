@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
+import { Rest } from "../browser/rest.ts";
 import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { summarize, summaryText } from "../report/stats.ts";
@@ -14,6 +16,8 @@ const DEFAULT_ROUNDS = 3;
 const WINDOW_MS = 5_000;
 /** Two victims, one attacker, and room for what comes after a session. */
 const WARM = 4;
+/** Longer than the start of a Playwright. */
+const PLAYWRIGHT_MS = 2_000;
 const LIMIT = 1.5;
 
 const KINDS = ["ws", "cdp"] as const;
@@ -36,14 +40,16 @@ export async function benchNeighbour(options: Options): Promise<void> {
   const service = await Service.start(env);
   const operator = new Operator(service.url, service.adminToken);
   const [org, attacker] = [await operator.newCustomer(), await operator.newCustomer()];
+  const settle = settling(`${service.url}/health`);
   const found: Found[] = [];
   for (const attack of Object.keys(ATTACKS).filter((name) => name.includes(only ?? ""))) {
     // Others than before: an attack may have cut their sockets.
     const victims = { ws: await Victim.start(org, "ws"), cdp: await Victim.start(org, "cdp") };
     const one: Found = { attack, quiet: { ws: [], cdp: [] }, hostile: { ws: [], cdp: [] } };
     for (let round = 0; round < rounds; round += 1) {
+      await settle();
       await listen(victims, one.quiet);
-      await underAttack(attacker, { attack, siteUrl: site.url }, () =>
+      await underAttack(attacker, { attack, siteUrl: site.url }, settle, () =>
         listen(victims, one.hostile),
       );
     }
@@ -52,6 +58,15 @@ export async function benchNeighbour(options: Options): Promise<void> {
   }
   show(report, found);
   report.finish(options.json);
+}
+
+/** Waits until nothing is launched any more for what sessions have taken: not a browser, nor the Playwright kept warm. */
+function settling(health: string): () => Promise<void> {
+  const rest = new Rest([health], WARM);
+  return async () => {
+    await rest.take("any");
+    await pause(PLAYWRIGHT_MS);
+  };
 }
 
 async function listen(victims: Record<Kind, Victim>, into: Trips): Promise<void> {
@@ -63,11 +78,13 @@ async function listen(victims: Record<Kind, Victim>, into: Trips): Promise<void>
 async function underAttack(
   customer: Customer,
   order: { attack: string; siteUrl: string },
+  settle: () => Promise<void>,
   work: () => Promise<void>,
 ): Promise<void> {
   const { sessionId, wsEndpoint, cdpEndpoint } = await customer.create();
   const program = new Program(["bench/neighbour/attacker.ts"]);
   await program.ready();
+  await settle();
   const begun = once(program.child, "message");
   program.child.send({ ...order, wsEndpoint, cdpEndpoint });
   await begun;
