@@ -10,6 +10,9 @@ const MAIN = join(PROJECT, "browser-pool/playwright-process/main.ts");
 const CHANNEL_FD = 6;
 /** Where Debian's links to the libraries of ffmpeg lead. */
 const LINKS = "/etc/alternatives";
+/** Where Playwright writes down every endpoint it opens: in memory, so that a full disk keeps no client out. */
+const REGISTRY = "/registry";
+const REGISTRY_BYTES = 1024 * 1024;
 /** The folders of this project that a Playwright may read: not the state folder, which lies in the project by default. */
 const CODE = ["node_modules", "browser-pool", "contract", "host-kit"].map((name) =>
   join(PROJECT, name),
@@ -32,7 +35,7 @@ export async function playwrightCommand(options: PlaywrightOptions): Promise<str
   const uid = fitness.playwrightUid;
   const node = [process.execPath, ...permissions(root), MAIN, home, version];
   const system = [...(await systemFolders()), ...readable(LINKS), ...OWN];
-  const view = [...system, ...code(), ...open(root), "--bind", root, root];
+  const view = [...system, ...code(), ...open(root), "--bind", root, root, ...registry()];
   const inside = [...STATUS, ...view, "--chdir", home, ...environment(home)];
   if (uid !== null && setpriv !== null) {
     // Root makes the view, since a user may not reach this project at all, and is gone before anything runs.
@@ -58,6 +61,11 @@ function open(folder: string): string[] {
   return [...open(above), ...(above === "/" ? [] : ["--perms", "0755", "--dir", above])];
 }
 
+// Root mounts it, another user writes there.
+function registry(): string[] {
+  return ["--perms", "1777", "--size", String(REGISTRY_BYTES), "--tmpfs", REGISTRY];
+}
+
 // No variable of the pool: its environment holds the host token.
 function environment(home: string): string[] {
   const variables = {
@@ -65,8 +73,8 @@ function environment(home: string): string[] {
     HOME: home,
     NODE_CHANNEL_FD: String(CHANNEL_FD),
     TMPDIR: home,
-    // Playwright writes down every endpoint it opens: by default in the user's cache.
-    PWTEST_SERVER_REGISTRY: join(home, "registry"),
+    // By default in the user's cache.
+    PWTEST_SERVER_REGISTRY: REGISTRY,
     // A client that asks for the recorder would open a window on this machine.
     PW_CODEGEN_NO_INSPECTOR: "1",
   };
@@ -77,6 +85,7 @@ function environment(home: string): string[] {
 // Reads are limited by the view of bwrap: Playwright looks at places of the system as it is loaded. Programs are limited
 // to ffmpeg by the process itself (playwright-process/programs.ts).
 function permissions(root: string): string[] {
-  const files = ["--allow-fs-read=*", `--allow-fs-write=${join(root, "*")}`];
+  const written = [root, REGISTRY].map((folder) => `--allow-fs-write=${join(folder, "*")}`);
+  const files = ["--allow-fs-read=*", ...written];
   return ["--permission", ...files, "--allow-child-process"];
 }
