@@ -26,8 +26,8 @@ export interface PlaywrightProcessOptions {
   log: Log;
   fitness: Fitness;
   cgroups: Cgroups | null;
-  /** Its last tie to a slot has ended. */
-  onUnused: () => void;
+  /** Its first tie to a slot has begun, or its last one has ended. */
+  onUse: (isUsed: boolean) => void;
 }
 
 /**
@@ -56,7 +56,7 @@ export class PlaywrightProcess {
     this.version = version;
     this.#options = options;
     this.#home = homeOf(options.root, this.#name);
-    this.#ties = new Ties(() => options.onUnused());
+    this.#ties = new Ties(options.onUse);
     this.#program = turn(() => this.#start());
     this.ended = this.#over();
     this.#removed = this.#remove();

@@ -63,12 +63,11 @@ export class PlaywrightProcesses {
   /** The process of an org: the one that runs, else the warm one, else a new one. */
   of(org: string, version: WireVersion): PlaywrightProcess {
     const known = this.#ofOrgs.get(keyOf(org, version));
-    if (known && !known.isOver) {
-      this.#keep(known);
-      return known;
-    }
+    if (known && !known.isOver) return known;
     const process = this.warm.take(version) ?? this.#start(version);
     process.serve(org);
+    // Until its first slot is tied to it, which may never be.
+    if (process.slots === 0) this.#unused(process);
     this.#ofOrgs.set(keyOf(org, version), process);
     return process;
   }
@@ -93,8 +92,8 @@ export class PlaywrightProcesses {
     const { root, log } = this.#options;
     const { fitness, cgroups } = this.#options.hostFitness;
     if (!fitness) throw new Error("this host serves no browsers");
-    const onUnused = (): void => this.#unused(process);
-    const own = { root, log, fitness, cgroups, onUnused };
+    const onUse = (isUsed: boolean): void => (isUsed ? this.#keep(process) : this.#unused(process));
+    const own = { root, log, fitness, cgroups, onUse };
     const process = new PlaywrightProcess(own, version, (work) => this.#starts.run(work));
     this.#running.add(process);
     void process.ended.then(() => this.#forget(process));

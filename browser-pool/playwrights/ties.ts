@@ -20,13 +20,14 @@ export interface Tie {
  */
 export class Ties {
   readonly #ends = new Map<AbortController, Tenant>();
-  readonly #onEmpty: () => void;
+  readonly #onUse: (isUsed: boolean) => void;
   #org: string | null = null;
   /** When ties have ended lately. Monotonic clock. */
   #endedAt: number[] = [];
 
-  constructor(onEmpty: () => void) {
-    this.#onEmpty = onEmpty;
+  /** `onUse`: told when the first tie begins and when the last one has ended. */
+  constructor(onUse: (isUsed: boolean) => void) {
+    this.#onUse = onUse;
   }
 
   get org(): string | null {
@@ -56,6 +57,7 @@ export class Ties {
     if (tenant.org !== this.#org) throw new Error("a Playwright process has slots of its org only");
     const end = new AbortController();
     this.#ends.set(end, tenant);
+    if (this.#ends.size === 1) this.#onUse(true);
     return { signal: end.signal, end: () => this.#end(end) };
   }
 
@@ -69,6 +71,6 @@ export class Ties {
     const now = performance.now();
     this.#endedAt = [...this.#endedAt.filter((at) => at > now - LOSS_MS), now];
     end.abort();
-    if (this.#ends.size === 0) this.#onEmpty();
+    if (this.#ends.size === 0) this.#onUse(false);
   }
 }

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLog } from "@svc/host-kit/log.ts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Allowance } from "../../browser-pool/egress/allowance.ts";
 import { judge } from "../../browser-pool/launch/fitness.ts";
 import { rootOf } from "../../browser-pool/playwrights/folders.ts";
@@ -26,7 +26,8 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     playwrights = await PlaywrightProcesses.open({ root: rootOf(folder), hostFitness: own, log });
     const plan = { ...own, folder, playwrights, allowance: await Allowance.of([]) };
     const { signal } = new AbortController();
-    for (const index of [0, 1, 2, 3]) slots.push(await launchSlot(plan, index + 1, index, signal));
+    for (const index of [0, 1, 2, 3, 4, 5])
+      slots.push(await launchSlot(plan, index + 1, index, signal));
   });
   afterAll(async () => {
     for (const slot of slots) await slot.close();
@@ -78,7 +79,7 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     at(3).playwrights.giveTo("org_c", null);
     await Promise.all([2, 3].map((index) => at(index).playwrights.attach("1.65")));
     const orgs = slots.map(({ playwrights: { processes } }) => processes.map(({ org }) => org));
-    expect(orgs).toEqual([["org_a"], ["org_a"], ["org_b"], ["org_c"]]);
+    expect(orgs).toEqual([["org_a"], ["org_a"], ["org_b"], ["org_c"], [], []]);
   });
 
   test("none is attached to a slot of another org", () => {
@@ -92,5 +93,19 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     const versions = at(0).playwrights.processes.map(({ version }) => version);
     expect(versions.toSorted()).toEqual(["1.63", "1.65"]);
     expect(at(0).playwrights.processes.map(({ org }) => org)).toEqual(["org_a", "org_a"]);
+  });
+
+  test("the warm one serves an org on for good, though it was attached to the slot of nobody", async () => {
+    const [next, own] = [at(4).playwrights, at(5).playwrights];
+    await next.warm();
+    const warm = playwrights.warm.current;
+    own.giveTo("org_d", null);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    await own.attach("1.65");
+    // Longer than a process without a session stays.
+    vi.advanceTimersByTime(60_000);
+    vi.useRealTimers();
+    expect([next.processes, own.processes]).toEqual([[], [warm]]);
+    expect([warm?.org, warm?.slots, warm?.isOver]).toEqual(["org_d", 1, false]);
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { missingBrowser } from "../support/process/needs.ts";
 import { serviceOf } from "./caller.ts";
 import { BROWSER_TABLES, browserDecided } from "./browser-tables.ts";
@@ -11,7 +11,11 @@ const missing = isDeployed() ? undefined : await missingBrowser();
 // Without a browser it is skipped, and the report names the reason.
 const reason = missing ? `: ${missing}` : "";
 describe.skipIf(missing)(`document 1${reason}`, { timeout: 240_000 }, async () => {
-  const service = missing ? null : await serviceOf(await openTarget());
+  const target = missing ? null : await openTarget();
+  const service = target && (await serviceOf(target));
+  afterEach(({ task }) => {
+    if (task.result?.state === "fail") console.error(target?.complaints.slice(-20).join("\n"));
+  });
   afterAll(async () => {
     console.log(coverageTable("document 1", BROWSER_TABLES));
     await service?.close();

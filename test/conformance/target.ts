@@ -16,6 +16,8 @@ export interface Target {
   adminToken: string;
   /** A page with a title that its browsers may open. */
   site: string;
+  /** What the product has written into its log as a warning or an error, as far as that can be read here. */
+  complaints: readonly string[];
   close(): Promise<void>;
 }
 
@@ -39,7 +41,8 @@ export function deployedTarget(): Target {
   if (!key || !adminToken) throw new Error("BASE_URL needs SVC_API_KEY and SVC_ADMIN_TOKEN.");
   // It may have no way out to the web.
   const site = "data:text/html,<title>Conformance</title>";
-  return { base: new URL(base), key, adminToken, site, close: async () => undefined };
+  const close = async (): Promise<void> => undefined;
+  return { base: new URL(base), key, adminToken, site, complaints: [], close };
 }
 
 async function startHere(): Promise<Target> {
@@ -59,23 +62,24 @@ async function startHere(): Promise<Target> {
     },
   });
   const exit = once(child, "exit");
+  const complaints: string[] = [];
   const close = async (): Promise<void> => {
     child.kill("SIGTERM");
     await exit;
     site.close();
     await rm(stateDir, { recursive: true, force: true });
   };
-  const base = await readyUrl(child).catch(async (error: Error) => {
+  const base = await readyUrl(child, complaints).catch(async (error: Error) => {
     await close();
     throw error;
   });
   const read = async (name: string) => (await readFile(join(stateDir, name), "utf8")).trim();
   const [key, adminToken] = await Promise.all([read("dev.key"), read("admin.token")]);
-  return { base, key, adminToken, site: site.url, close };
+  return { base, key, adminToken, site: site.url, complaints, close };
 }
 
-/** The URL of the line `ready <url>`; refuses with all that was said when it does not come. */
-function readyUrl({ stdout, stderr }: ChildProcess): Promise<URL> {
+/** The URL of the line `ready <url>`; refuses with all that was said when it does not come. Warnings and errors go to `complaints`. */
+function readyUrl({ stdout, stderr }: ChildProcess, complaints: string[]): Promise<URL> {
   const lines: string[] = [];
   return new Promise((resolve, reject) => {
     const fail = () => reject(new Error(`npm start is not ready:\n${lines.join("\n")}`));
@@ -85,6 +89,7 @@ function readyUrl({ stdout, stderr }: ChildProcess): Promise<URL> {
       if (!stream) continue;
       createInterface(stream).on("line", (line) => {
         lines.push(line);
+        if (/"level":"(warn|error)"/.test(line)) complaints.push(line);
         if (!line.startsWith("ready ")) return;
         clearTimeout(timer);
         resolve(new URL(line.slice("ready ".length)));

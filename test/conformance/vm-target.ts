@@ -24,7 +24,7 @@ export interface Faults {
 }
 
 /** The VM gateway under test. */
-export interface VmTarget extends Omit<Target, "site" | "key"> {
+export interface VmTarget extends Omit<Target, "site" | "key" | "complaints"> {
   /** null: its hosts are real, and serve others. */
   faults: Faults | null;
 }
