@@ -190,8 +190,8 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     };
     await use("first");
     // The process of the org ends a while after its session. What stays: the folders of files and ways out, each with that
-    // of the next browser, and the home of the warm process: two sockets, and a registry that names the browser.
-    const isAtRest = async () => (await state()).shared === 9;
+    // of the next browser, and the home of the warm process with two sockets.
+    const isAtRest = async () => (await state()).shared === 7;
     await expect.poll(isAtRest, { timeout: 30_000 }).toBe(true);
     const before = await state();
     for (let count = 0; count < 8; count += 1) await use(`s${count}`);
