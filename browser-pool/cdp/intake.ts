@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { DROP_PAUSE_MS } from "../launch/reading.ts";
 import type { Turns } from "./turns.ts";
 
 /** Reads a stream in the turns of its session, and not at all while somebody holds it. */
@@ -37,7 +38,7 @@ export class Intake {
     this.#go();
   }
 
-  /** Reads whoever holds the stream: what comes is thrown away. */
+  /** Reads whoever holds the stream, but slowly: what comes is thrown away. */
   free(): void {
     this.#isFree = true;
     this.#go();
@@ -61,16 +62,18 @@ export class Intake {
   }
 
   #step(chunk: Buffer): void {
-    if (!this.#turns.hasTime) {
-      this.#isWaiting = true;
-      this.#source.pause();
-      this.#turns.wait(() => {
-        this.#isWaiting = false;
-        this.#go();
-      });
-      return;
-    }
+    if (!this.#turns.hasTime) return this.#wait((go) => this.#turns.wait(go));
     const taken = this.#take(chunk);
     this.#rest = taken < chunk.length ? chunk.subarray(taken) : null;
+    if (this.#isFree && !this.#rest) this.#wait((go) => setTimeout(go, DROP_PAUSE_MS).unref());
+  }
+
+  #wait(later: (go: () => void) => void): void {
+    this.#isWaiting = true;
+    this.#source.pause();
+    later(() => {
+      this.#isWaiting = false;
+      this.#go();
+    });
   }
 }

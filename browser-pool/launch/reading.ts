@@ -1,4 +1,8 @@
 import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
+
+/** The pause after each chunk that is thrown away: 16 MiB a second at most, which no other session feels. */
+export const DROP_PAUSE_MS = 4;
 
 /** Stops reading from a socket that is handed over: two processes have it, and its bytes are for the other one. */
 export function stopReading(socket: Socket): void {
@@ -9,7 +13,16 @@ export function stopReading(socket: Socket): void {
 export function readToEnd(socket: Socket): void {
   if (socket.destroyed) return;
   callHandle(socket, "readStart");
-  socket.resume();
+  drop(socket);
+}
+
+/** Reads on slowly, and throws away what comes. */
+export function drop(source: Readable): void {
+  source.on("data", () => {
+    source.pause();
+    setTimeout(() => source.resume(), DROP_PAUSE_MS).unref();
+  });
+  source.resume();
 }
 
 function callHandle(socket: Socket, name: string): void {

@@ -6,6 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { BACKLOG_BYTES, Backlog, STALL_MS } from "@svc/host-kit/backlog.ts";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
 import type { SocketEnd } from "../customer-sockets.ts";
+import { drop } from "../launch/reading.ts";
 import type { CustomerEvent, Handover } from "../playwrights/messages.ts";
 
 const KEEP_ALIVE_MS = 30_000;
@@ -131,7 +132,7 @@ export class Customer {
     this.#isRefusing = true;
     // Playwright hears no more of this client.
     this.#socket.removeAllListeners("data");
-    this.#socket.resume();
+    drop(this.#socket);
     this.end(CLOSE_CODES.messageTooLarge, TOO_LONG);
     return true;
   }
