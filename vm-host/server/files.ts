@@ -19,6 +19,7 @@ const STATUSES: Record<string, number> = {
   InvalidPath: 400,
   NoSpace: 400,
   TooLarge: 400,
+  Unsupported: 400,
 };
 
 /** GET /vms/:sandboxId/files?path=: the bytes of a file; 404 where there is none. */
