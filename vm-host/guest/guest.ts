@@ -2,7 +2,7 @@ import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -12,12 +12,11 @@ import type { Machine } from "../driver.ts";
 import type { LifeStart } from "../life.ts";
 import { type Self, identityOf } from "./identity.ts";
 import { GuestPort, type HostClient } from "./port.ts";
+import { Presence, SILENCE_MS, silent } from "./presence.ts";
 import { GuestSocket } from "./socket.ts";
 
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
-/** The agent ends a command at its time by itself; an agent that is silent for so long after is gone. */
-const SILENCE_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
 /** A clock that is later than this is corrected before anything else. */
@@ -38,6 +37,7 @@ export class Guest {
   #generation: number;
   #word: Uint8Array;
   readonly #identified = Promise.withResolvers<void>();
+  readonly #presence = new Presence(() => this.#control.client.ask("rpc.ping", {}));
 
   /** Begins a life. What is asked before the agent is up waits in the port. */
   constructor(machine: Machine, { word, generation }: LifeStart = FIRST_LIFE) {
@@ -54,8 +54,7 @@ export class Guest {
     this.#self = self;
     const made = identityOf(self, this.#generation);
     const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
-    const done = await inTime(this.#introduce(identity), limitMs);
-    if (done === LATE) throw new Error("the agent does not answer");
+    const done = await this.#introduced(identity, limitMs);
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
     this.#bulk?.useWord(this.#word);
@@ -66,6 +65,23 @@ export class Guest {
   /** Begins one more life of a machine that runs on: it does what it will do when it is cloned. */
   begin(): void {
     this.#control.begin();
+  }
+
+  /** An agent that is started anew meanwhile has not heard it: it is told again. */
+  async #introduced(identity: Identity, limitMs: number): Promise<IdentityDone> {
+    const until = performance.now() + limitMs;
+    for (;;) {
+      const { client } = this.#control;
+      try {
+        const done = await inTime(this.#introduce(identity), until - performance.now());
+        if (done === LATE) throw silent();
+        return done;
+      } catch (error) {
+        // The same client: the machine is gone, and no other one comes.
+        const isAnew = isRefused(error, "Disconnected") && this.#control.client !== client;
+        if (!isAnew) throw error;
+      }
+    }
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
@@ -118,13 +134,19 @@ export class Guest {
       ...(timeoutMs !== undefined && { timeoutMs }),
       maxBytes: EXEC_OUTPUT_BYTES,
     };
+    const left = new AbortController();
     const call = this.#control.client.call("commands.exec", params, {
       onBytes: (channel, bytes) => {
         if (channel !== CHANNELS.input) streams[channel].push(bytes.slice());
       },
-      ...(signal && { signal }),
+      signal: signal ? AbortSignal.any([signal, left.signal]) : left.signal,
     });
-    const { exitCode, timedOut, oom, truncated } = await answered(call.result, timeoutMs);
+    const answer = answeredBy(this.answered(call.result), timeoutMs);
+    // An agent that comes back must not run what nobody waits for.
+    const { exitCode, timedOut, oom, truncated } = await answer.catch((error: unknown) => {
+      left.abort();
+      throw error;
+    });
     const text = (channel: 1 | 2): string => Buffer.concat(streams[channel]).toString();
     return {
       exitCode,
@@ -136,35 +158,40 @@ export class Guest {
     };
   }
 
+  /** An answer of the agent, however late. Rejects with `Disconnected` when the agent has gone or hangs meanwhile. */
+  answered<Result>(answer: Promise<Result>): Promise<Result> {
+    return this.#presence.answered(answer);
+  }
+
   /** Mounts a disk that was just plugged in. */
   async mountVolume({ serial, path }: MountedVolume): Promise<void> {
-    await answered(this.#control.client.ask("volumes.mount", { serial, path }), VOLUME_MS);
+    await answeredBy(this.#control.client.ask("volumes.mount", { serial, path }), VOLUME_MS);
   }
 
   /** Whether nothing of it is in use after. */
   async unmountVolume({ serial, path }: MountedVolume, isLazy: boolean): Promise<boolean> {
     const params = { serial, path, isLazy };
     const asking = this.#control.client.ask("volumes.unmount", params);
-    return (await answered(asking, VOLUME_MS)).isFree;
+    return (await answeredBy(asking, VOLUME_MS)).isFree;
   }
 
   /** Has it written out what its memory holds of a volume, while its writers go on. */
   async flushVolume(serial: string): Promise<void> {
-    await answered(this.#control.client.ask("volumes.flush", { serial }), VOLUME_MS);
+    await answeredBy(this.#control.client.ask("volumes.flush", { serial }), VOLUME_MS);
   }
 
   /** Lets writers wait until it is thawed, for `limitMs` at most. */
   async freezeVolume(serial: string, limitMs: number): Promise<void> {
     const params = { serial, limitMs };
-    await answered(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
+    await answeredBy(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
   }
 
   async thawVolume(serial: string): Promise<void> {
-    await answered(this.#control.client.ask("volumes.thaw", { serial }), VOLUME_MS);
+    await answeredBy(this.#control.client.ask("volumes.thaw", { serial }), VOLUME_MS);
   }
 
   metrics() {
-    return answered(this.#control.client.ask("metrics.read", {}), METRICS_MS);
+    return answeredBy(this.#control.client.ask("metrics.read", {}), METRICS_MS);
   }
 
   /** The client of the port for everything large. */
@@ -178,10 +205,19 @@ export class Guest {
   }
 
   /** Connects to a TCP port inside. Rejects with `ConnectionRefused` when nothing listens. */
-  dial(port: number): Promise<GuestSocket> {
+  async dial(port: number): Promise<GuestSocket> {
+    const { client } = this.#large;
+    const socket = new GuestSocket((options) => client.call("ports.dial", { port }, options));
+    try {
+      return await this.answered(this.#connected(socket));
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  #connected(socket: GuestSocket): Promise<GuestSocket> {
     return new Promise((resolve, reject) => {
-      const { client } = this.#large;
-      const socket = new GuestSocket((options) => client.call("ports.dial", { port }, options));
       const stop = this.#large.listen((method, params) => {
         if (method !== "ports.connected") return;
         if (PortConnected.safeParse(params).data?.id === socket.callId) done(() => resolve(socket));
@@ -206,9 +242,9 @@ export class Guest {
 }
 
 /** An answer, unless the agent lets its time pass by far. */
-async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
+async function answeredBy<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
   if (limitMs === undefined) return answer;
   const first = await inTime(answer, limitMs + SILENCE_MS);
-  if (first === LATE) throw refuse("Disconnected", "The agent does not answer.");
+  if (first === LATE) throw silent();
   return first;
 }

@@ -34,7 +34,8 @@ export async function downloadFile(call: VmCall): Promise<void> {
       if (!response.write(bytes) && !response.destroyed) await whenDrained(response);
     };
     const { signal } = caller;
-    await vm.guest.files.call("files.read", { path }, { onBytes, signal }).result;
+    const { result } = vm.guest.files.call("files.read", { path }, { onBytes, signal });
+    await vm.guest.answered(result);
     begin(response);
     response.end();
   });
@@ -53,7 +54,7 @@ export async function uploadFile(call: VmCall): Promise<void> {
     for await (const chunk of request)
       if (!(await stream.write(CHANNELS.input, Buffer.from(chunk)))) break;
     stream.end(CHANNELS.input);
-    const { bytes } = await result;
+    const { bytes } = await vm.guest.answered(result);
     replyJson(response, 200, { ok: true, path, bytes });
   });
 }
@@ -79,7 +80,8 @@ async function withFile(
   }
 }
 
-function replyRefusal(response: ServerResponse, error: unknown): void {
+/** Answers by what the guest has refused, or by its silence. */
+export function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
   const body: FileRefused = { error: error.message, code };

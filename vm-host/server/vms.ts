@@ -8,6 +8,7 @@ import type { Capability } from "../driver.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
 import { NOT_READY, type VmCall } from "./call.ts";
+import { replyRefusal } from "./files.ts";
 
 type Can = (capability: Capability) => boolean;
 
@@ -83,7 +84,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
     if (!isRefused(error, "Disconnected")) throw error;
-    replyText(response, 502, "The machine went away\n");
+    replyRefusal(response, error);
   } finally {
     vm.touch();
   }
