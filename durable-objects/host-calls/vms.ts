@@ -102,7 +102,7 @@ export function metricsOfVm(
   subject: Subject,
 ): Promise<HostAnswer<VmMetrics>> {
   const url = hostUrl(base, "vms", subject.id, "metrics");
-  return within(LIMITS.poolUpgradeMs, (signal) =>
+  return within(LIMITS.hostCallMs, (signal) =>
     ask(
       "GET /vms/:id/metrics",
       () => call(env, url, subject, { signal }),
