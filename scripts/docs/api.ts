@@ -63,10 +63,10 @@ const PREVIEWS = `## Previews
 
 \`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Every request to that host name
 reaches the server inside unchanged: any method, path and body, server-sent events, WebSockets. The token stands in the query \`svc_token\`, in the header
-\`x-svc-preview-token\`, or in the cookie that answers a request with the query. The token lives for an hour, and the guest never sees it. A refusal
+\`x-svc-preview-token\`, or in the cookie that answers a request with the query; a tab is also led to the URL without the token. The cookie opens nothing for pages of other origins. The token lives for an hour, and the guest never sees it. A refusal
 is a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
 \`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 502 the machine failed.
-Cookies of the server inside lose their \`Domain\`: they stay with the preview's host name.
+Headers of the server inside reach no further than the preview's host name: cookies lose their \`Domain\`.
 `;
 
 function closeTable(): string {
