@@ -109,7 +109,8 @@ export class RpcServer implements Receiver {
     const abort = new AbortController();
     const { signal } = abort;
     const sendCredit = (bytes: number) => this.notify("rpc.credit", { stream: id, bytes });
-    const stream = new Stream({ id, wire: this.#wire, sendCredit });
+    const onFault = (error: unknown) => abort.abort(error);
+    const stream = new Stream({ id, wire: this.#wire, sendCredit, onFault });
     this.#requests.set(id, { abort, stream });
     const timer = method.keepsTime ? null : startTimer(params, abort);
     const notify = this.notify.bind(this);
