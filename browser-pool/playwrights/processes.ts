@@ -72,10 +72,9 @@ export class PlaywrightProcesses {
     return process;
   }
 
-  /** Whether `of` starts nothing. */
-  isAtHand(org: string, version: WireVersion): boolean {
-    const own = this.#ofOrgs.get(keyOf(org, version));
-    return (own && !own.isOver) || this.warm.current?.version === version;
+  /** Whether an org has a process of a minor. */
+  isRunning(org: string, version: WireVersion): boolean {
+    return this.#ofOrgs.get(keyOf(org, version))?.isOver === false;
   }
 
   /** Ends all processes. */

@@ -64,23 +64,27 @@ export class SlotPlaywrights implements Tenant, NextSlot {
   }
 
   /**
-   * Gives the slot to an org. The warm Playwright stays when the org has no other one and its clients may speak that minor;
-   * otherwise it is let go of. `version`: the minor that the clients will speak, null when that is not known.
+   * Gives the slot to an org. The warm Playwright becomes the org's when the org's clients will speak its minor and the org
+   * has no other one; otherwise it is let go of: clients of `/cdp` need none. `version`: the minor that the clients will
+   * speak, null when that is not known.
    */
   giveTo(org: string, version: WireVersion | null): void {
     this.#org = org;
     for (const { process, tie } of this.#links.values()) {
-      const isSpoken = version === null || version === process.version;
+      const isSpoken = version === process.version;
       const isOwn = isSpoken && this.#processes.of(org, process.version) === process;
       if (!isOwn) tie.end();
     }
   }
 
-  /** Attaches what the clients of the session will ask for. Nothing is started for clients who may never come. */
+  /**
+   * Attaches what the clients of the session will ask for. Without a known minor that is the newest one, and only when the
+   * org has a process of that: none is started, and none that others wait for is taken, for clients who may never come.
+   */
   async expect(version: WireVersion | null): Promise<void> {
     const wanted = version ?? this.#newest();
-    const isAtHand = this.#org !== null && this.#processes.isAtHand(this.#org, wanted);
-    if (version !== null || isAtHand) await this.attach(wanted);
+    const isRunning = this.#org !== null && this.#processes.isRunning(this.#org, wanted);
+    if (version !== null || isRunning) await this.attach(wanted);
   }
 
   /** Attaches a minor. Callers who ask while it is being attached wait for the same attachment. */

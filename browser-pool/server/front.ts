@@ -74,7 +74,9 @@ async function upgrade(
   if (!session) return refuseUpgrade(socket, 404, "No such session\n");
   const { served, log } = front;
   const open = () => UPGRADES[root]({ session, served, log, request, socket, head });
-  if (!(await session.sockets.enter(request, open))) refuseUpgrade(socket, 429, TOO_MANY);
+  if (await session.sockets.enter(request, open)) return;
+  log.warn({ slot: session.slot.number, endpoint: root }, "too_many_sockets");
+  refuseUpgrade(socket, 429, TOO_MANY);
 }
 
 /** `/slots/<id>` as its two parts; `/drain` counts as its own id. */

@@ -32,6 +32,8 @@ export async function placeSlot(call: SlotCall): Promise<void> {
 function attachEarly({ sessions, log, id }: SlotCall, version: WireVersion | null): void {
   const slot = sessions.get(id)?.slot;
   slot?.playwrights.expect(version).catch((error: unknown) => {
+    // The session has ended meanwhile.
+    if (sessions.get(id)?.slot !== slot) return;
     log.warn({ slot: slot.number, version, reason: messageOf(error) }, "wire_not_attached");
   });
 }

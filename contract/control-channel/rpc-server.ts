@@ -120,7 +120,8 @@ export class RpcServer implements Receiver {
     const abort = new AbortController();
     const { signal } = abort;
     const sendCredit = (bytes: number) => this.notify("rpc.credit", { stream: id, bytes });
-    const stream = new Stream({ id, wire: this.#wire, sendCredit });
+    const onFault = (error: unknown) => abort.abort(error);
+    const stream = new Stream({ id, wire: this.#wire, sendCredit, onFault });
     const request = { abort, stream };
     this.#requests.set(id, request);
     const timer = startTimer(params, abort, method.keepsTime ? OWN_END_MS : 0);

@@ -133,7 +133,7 @@ export async function discoverSlot(
   base: string,
   subject: Subject,
 ): Promise<SlotDiscovery | null> {
-  return within(LIMITS.poolUpgradeMs, async (signal) => {
+  return within(LIMITS.hostCallMs, async (signal) => {
     const response = await call(env, hostUrl(base, "cdp", subject.id), subject, { signal });
     const text = await response.text();
     if (response.status === 404) return null;
@@ -152,7 +152,7 @@ export async function setSlotDomains(
   const url = hostUrl(base, "slots", subject.id, "allowed-domains");
   const init = { method: "POST", body: JSON.stringify(body) };
   try {
-    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+    return await within(LIMITS.hostCallMs, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
       await response.body?.cancel();
       if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
@@ -166,7 +166,7 @@ export async function setSlotDomains(
 
 /** Tells a host to take no new sessions; true when it agreed. */
 export async function drainHost(env: Env, base: string): Promise<boolean> {
-  return within(LIMITS.poolUpgradeMs, async (signal) => {
+  return within(LIMITS.hostCallMs, async (signal) => {
     const subject = { org: "operator", id: "drain" };
     const response = await call(env, hostUrl(base, "drain"), subject, { method: "POST", signal });
     await response.body?.cancel();

@@ -23,7 +23,7 @@ export async function startBuild(
 ): Promise<BuildAnswer> {
   const init = { method: "POST", body: JSON.stringify(body) };
   try {
-    return await within(LIMITS.poolUpgradeMs, async (signal) => {
+    return await within(LIMITS.hostCallMs, async (signal) => {
       const url = hostUrl(base, "templates", subject.id);
       const response = await call(env, url, subject, { ...init, signal });
       const text = await response.text();
@@ -53,7 +53,7 @@ export async function askBuild(
   offset: number,
 ): Promise<BuildReportAnswer> {
   try {
-    return await within(TEMPLATE_LIMITS.newsMs + LIMITS.poolUpgradeMs, async (signal) => {
+    return await within(TEMPLATE_LIMITS.newsMs + LIMITS.hostCallMs, async (signal) => {
       const url = hostUrl(base, "templates", subject.id);
       url.searchParams.set("offset", String(offset));
       url.searchParams.set("waitMs", String(TEMPLATE_LIMITS.newsMs));

@@ -3,7 +3,14 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { execInVm } from "../host-calls/vms.ts";
 import { isPlaced, type LiveSandbox } from "./record.ts";
-import { noSandbox, notUsable, resumable, type ResumeFirst, unreachable } from "./refusals.ts";
+import {
+  noSandbox,
+  notUsable,
+  resumable,
+  type ResumeFirst,
+  silent,
+  unreachable,
+} from "./refusals.ts";
 import type { SandboxState } from "./state.ts";
 import { use } from "./use.ts";
 
@@ -29,7 +36,7 @@ export async function exec(
   if (answer.type === "missing")
     return resumable(after, refusal("NotRunning", "The machine has ended."));
   const isPaused = after?.state.status === "paused";
-  return (isPaused && notUsable(after)) || unreachable();
+  return (isPaused && notUsable(after)) || (answer.type === "silent" ? silent() : unreachable());
 }
 
 /** How long the machine may be left alone before something is done to it: it is parked long before its window ends. */

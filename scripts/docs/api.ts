@@ -1,3 +1,4 @@
+import { CLOSE_CODES, CLOSE_MEANINGS } from "@svc/contract/close-codes.ts";
 import { ERRORS } from "@svc/contract/errors.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import { PUBLIC, statusesOf } from "./operations.ts";
@@ -13,7 +14,7 @@ when \`retryable\` is true or the status is 502, 503 or 504. An id of another or
 /** docs/API.md: every operation with what it takes and what it may answer. */
 export function apiDocument(): string {
   const operations = PUBLIC.map(([, op]) => section(op)).join("\n");
-  return `${HEAD}\n${operations}\n${SOCKETS}\n${errorTable()}`;
+  return `${HEAD}\n${operations}\n${SOCKETS}\n${closeTable()}\n${PREVIEWS}\n${errorTable()}`;
 }
 
 function section(op: Operation): string {
@@ -56,16 +57,31 @@ const SOCKETS = `## WebSockets
 | \`/stream/:id\` | the screen of a desktop | 404 bad id, gone, or a sandbox |
 
 The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser or the machine.
+`;
 
-## Previews
+const PREVIEWS = `## Previews
 
 \`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Every request to that host name
 reaches the server inside unchanged: any method, path and body, server-sent events, WebSockets. The token stands in the query \`svc_token\`, in the header
-\`x-svc-preview-token\`, or in the cookie that answers a request with the query. The token lives for an hour, and the guest never sees it. A refusal
+\`x-svc-preview-token\`, or in the cookie that answers a request with the query; a tab is also led to the URL without the token. The cookie opens nothing for pages of other origins. The token lives for an hour, and the guest never sees it. A refusal
 is a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
 \`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 502 the machine failed.
-Cookies of the server inside lose their \`Domain\`: they stay with the preview's host name.
+Headers of the server inside reach no further than the preview's host name: cookies lose their \`Domain\`.
 `;
+
+function closeTable(): string {
+  const rows = Object.entries(CLOSE_MEANINGS).map(([name, meaning]) => {
+    const code = Object.entries(CLOSE_CODES).find(([other]) => other === name)?.[1];
+    return `| ${code} | ${meaning} |`;
+  });
+  const head = [
+    "A socket that has been open is closed with:",
+    "",
+    "| code | meaning |",
+    "|---|---|",
+  ];
+  return [...head, ...rows, ""].join("\n");
+}
 
 function errorTable(): string {
   const rows = Object.entries(ERRORS).map(

@@ -26,7 +26,7 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     playwrights = await PlaywrightProcesses.open({ root: rootOf(folder), hostFitness: own, log });
     const plan = { ...own, folder, playwrights, allowance: await Allowance.of([]) };
     const { signal } = new AbortController();
-    for (const index of [0, 1, 2, 3, 4, 5])
+    for (const index of [0, 1, 2, 3, 4, 5, 6])
       slots.push(await launchSlot(plan, index + 1, index, signal));
   });
   afterAll(async () => {
@@ -47,7 +47,7 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     const { current } = playwrights.warm;
     expect([one.processes, two.processes]).toEqual([[current], [current]]);
     expect(current?.slots).toBe(2);
-    one.giveTo("org_a", null);
+    one.giveTo("org_a", "1.65");
     expect([one.processes, two.processes]).toEqual([[current], []]);
     expect([current?.org, current?.slots]).toEqual(["org_a", 1]);
     expect(at(1).mux.clientCount).toBe(0);
@@ -61,6 +61,18 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     await next.warm();
     expect(next.processes).toEqual([playwrights.warm.current]);
     expect(at(1).mux.clientCount).toBe(1);
+  });
+
+  test("a session whose clients may never come takes no Playwright that others wait for", async () => {
+    const [next, other] = [at(1).playwrights, at(4).playwrights];
+    const warm = playwrights.warm.current;
+    await other.warm();
+    expect(other.processes).toEqual([warm]);
+    other.giveTo("org_e", null);
+    await other.expect(null);
+    expect([other.processes, next.processes]).toEqual([[], [warm]]);
+    expect([warm?.org, playwrights.warm.current]).toEqual([null, warm]);
+    expect(at(4).mux.clientCount).toBe(0);
   });
 
   test("a second session of an org has the org's own, and leaves the warm one to others", async () => {
@@ -79,7 +91,7 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     at(3).playwrights.giveTo("org_c", null);
     await Promise.all([2, 3].map((index) => at(index).playwrights.attach("1.65")));
     const orgs = slots.map(({ playwrights: { processes } }) => processes.map(({ org }) => org));
-    expect(orgs).toEqual([["org_a"], ["org_a"], ["org_b"], ["org_c"], [], []]);
+    expect(orgs).toEqual([["org_a"], ["org_a"], ["org_b"], ["org_c"], [], [], []]);
   });
 
   test("none is attached to a slot of another org", () => {
@@ -96,7 +108,7 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
   });
 
   test("the warm one serves an org on for good, though it was attached to the slot of nobody", async () => {
-    const [next, own] = [at(4).playwrights, at(5).playwrights];
+    const [next, own] = [at(5).playwrights, at(6).playwrights];
     await next.warm();
     const warm = playwrights.warm.current;
     own.giveTo("org_d", null);

@@ -1,8 +1,8 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { EXEC_OUTPUT_BYTES, type Exit } from "@svc/contract/control-channel/methods.ts";
+import { isRefused, refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -11,23 +11,41 @@ import type { MountedVolume } from "../disk/mounted-volume.ts";
 import type { Machine } from "../driver.ts";
 import type { LifeStart } from "../life.ts";
 import { type Self, identityOf } from "./identity.ts";
+import { Breaches } from "./breaches.ts";
+import { KeptBytes, KeptOutput } from "./kept-output.ts";
 import { GuestPort, type HostClient } from "./port.ts";
 import { Presence, SILENCE_MS, silent } from "./presence.ts";
 import { GuestSocket } from "./socket.ts";
+import { TimeShare } from "./time-share.ts";
 
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
+/** How long the agent may take to connect to a port, or to say that nothing listens. */
+const DIAL_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
 /** A clock that is later than this is corrected before anything else. */
 const CLOCK_LIMIT_MS = 300;
 const CLOCK_TRIES = 4;
+
+/** A command that has ended. `free` is called when its output is not needed any more. */
+export interface Executed extends Exit {
+  truncated: boolean;
+  stdout: KeptOutput;
+  stderr: KeptOutput;
+  free(): void;
+}
+
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
 /** What the agent of a machine does for its host. */
 export class Guest {
   /** Resolves when it has been told for the first time who its machine is. */
   readonly identified: Promise<void>;
+  /** What the agent did that it must not. */
+  readonly breaches = new Breaches();
+  readonly #share = new TimeShare();
+  readonly #kept = new KeptBytes();
   /** Small things, answered first. */
   readonly #control: GuestPort;
   readonly #machine: Machine;
@@ -37,7 +55,7 @@ export class Guest {
   #generation: number;
   #word: Uint8Array;
   readonly #identified = Promise.withResolvers<void>();
-  readonly #presence = new Presence(() => this.#control.client.ask("rpc.ping", {}));
+  readonly #presence = new Presence(() => this.#control.client.call("rpc.ping", {}).result);
 
   /** Begins a life. What is asked before the agent is up waits in the port. */
   constructor(machine: Machine, { word, generation }: LifeStart = FIRST_LIFE) {
@@ -45,7 +63,7 @@ export class Guest {
     this.identified = this.#identified.promise;
     this.#generation = generation;
     this.#word = word;
-    this.#control = new GuestPort(machine.openStream("control"), word);
+    this.#control = this.#port("control");
   }
 
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
@@ -67,7 +85,7 @@ export class Guest {
     this.#control.begin();
   }
 
-  /** An agent that is started anew meanwhile has not heard it: it is told again. */
+  /** An agent that is started anew meanwhile has not heard who its machine is: it is told again. */
   async #introduced(identity: Identity, limitMs: number): Promise<IdentityDone> {
     const until = performance.now() + limitMs;
     for (;;) {
@@ -86,9 +104,11 @@ export class Guest {
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
     // After a boot the first answer takes seconds: the time must not be sent before. A saved machine answers at once.
-    if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
+    // The time that both may take is the caller's.
+    const { client } = this.#control;
+    if (identity.generation === 1) await client.call("rpc.ping", {}).result;
     const nowMs = Date.now();
-    const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
+    const done = await this.#control.client.call("identity.set", { ...identity, nowMs }).result;
     const lateMs = Date.now() - nowMs - done.tookMs;
     const setting = this.#correctClock(lateMs);
     if (lateMs >= CLOCK_LIMIT_MS) await setting;
@@ -122,11 +142,28 @@ export class Guest {
   }
 
   /** One command to its end, no shell, 8 MiB of output a stream. */
-  async exec({ cmd, args, cwd, timeoutMs }: Exec, signal?: AbortSignal): Promise<ExecResult> {
-    const streams = {
-      [CHANNELS.output]: [] as Uint8Array[],
-      [CHANNELS.stderr]: [] as Uint8Array[],
-    };
+  async exec(command: Exec, signal?: AbortSignal): Promise<ExecResult> {
+    const done = await this.execute(command, signal);
+    try {
+      const { exitCode, timedOut, oom, truncated, stdout, stderr } = done;
+      return {
+        exitCode,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        ...(timedOut && { timedOut }),
+        ...(oom && { oom }),
+        ...(truncated && { truncated }),
+      };
+    } finally {
+      done.free();
+    }
+  }
+
+  /** The same, with its output as it is kept here. */
+  async execute({ cmd, args, cwd, timeoutMs }: Exec, signal?: AbortSignal): Promise<Executed> {
+    const stdout = new KeptOutput(this.#kept);
+    const stderr = new KeptOutput(this.#kept);
+    const free = (): void => [stdout, stderr].forEach((output) => output.free());
     const params = {
       cmd,
       ...(args && { args }),
@@ -135,63 +172,53 @@ export class Guest {
       maxBytes: EXEC_OUTPUT_BYTES,
     };
     const left = new AbortController();
-    const call = this.#control.client.call("commands.exec", params, {
-      onBytes: (channel, bytes) => {
-        if (channel !== CHANNELS.input) streams[channel].push(bytes.slice());
-      },
+    const { result } = this.#control.client.call("commands.exec", params, {
+      onBytes: (channel, bytes) => (channel === CHANNELS.stderr ? stderr : stdout).add(bytes),
       signal: signal ? AbortSignal.any([signal, left.signal]) : left.signal,
+      // The agent ends the command at its time. A command without one may run as long as its caller waits.
+      ...(timeoutMs !== undefined && { limitMs: timeoutMs + SILENCE_MS }),
     });
-    const answer = answeredBy(this.answered(call.result), timeoutMs);
-    // An agent that comes back must not run what nobody waits for.
-    const { exitCode, timedOut, oom, truncated } = await answer.catch((error: unknown) => {
+    try {
+      const { truncated, ...exit } = await this.#presence.answered(result);
+      const isCut = stdout.isCut || stderr.isCut;
+      return { ...exit, truncated: truncated === true || isCut, stdout, stderr, free };
+    } catch (error) {
+      // An agent that comes back must not run what nobody waits for.
       left.abort();
+      free();
       throw error;
-    });
-    const text = (channel: 1 | 2): string => Buffer.concat(streams[channel]).toString();
-    return {
-      exitCode,
-      stdout: text(CHANNELS.output),
-      stderr: text(CHANNELS.stderr),
-      ...(timedOut && { timedOut }),
-      ...(oom && { oom }),
-      ...(truncated && { truncated }),
-    };
-  }
-
-  /** An answer of the agent, however late. Rejects with `Disconnected` when the agent has gone or hangs meanwhile. */
-  answered<Result>(answer: Promise<Result>): Promise<Result> {
-    return this.#presence.answered(answer);
+    }
   }
 
   /** Mounts a disk that was just plugged in. */
   async mountVolume({ serial, path }: MountedVolume): Promise<void> {
-    await answeredBy(this.#control.client.ask("volumes.mount", { serial, path }), VOLUME_MS);
+    await answered(this.#control.client.ask("volumes.mount", { serial, path }), VOLUME_MS);
   }
 
   /** Whether nothing of it is in use after. */
   async unmountVolume({ serial, path }: MountedVolume, isLazy: boolean): Promise<boolean> {
     const params = { serial, path, isLazy };
     const asking = this.#control.client.ask("volumes.unmount", params);
-    return (await answeredBy(asking, VOLUME_MS)).isFree;
+    return (await answered(asking, VOLUME_MS)).isFree;
   }
 
   /** Has it written out what its memory holds of a volume, while its writers go on. */
   async flushVolume(serial: string): Promise<void> {
-    await answeredBy(this.#control.client.ask("volumes.flush", { serial }), VOLUME_MS);
+    await answered(this.#control.client.ask("volumes.flush", { serial }), VOLUME_MS);
   }
 
   /** Lets writers wait until it is thawed, for `limitMs` at most. */
   async freezeVolume(serial: string, limitMs: number): Promise<void> {
     const params = { serial, limitMs };
-    await answeredBy(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
+    await answered(this.#control.client.ask("volumes.freeze", params), VOLUME_MS);
   }
 
   async thawVolume(serial: string): Promise<void> {
-    await answeredBy(this.#control.client.ask("volumes.thaw", { serial }), VOLUME_MS);
+    await answered(this.#control.client.ask("volumes.thaw", { serial }), VOLUME_MS);
   }
 
   metrics() {
-    return answeredBy(this.#control.client.ask("metrics.read", {}), METRICS_MS);
+    return answered(this.#control.client.ask("metrics.read", {}), METRICS_MS);
   }
 
   /** The client of the port for everything large. */
@@ -205,28 +232,28 @@ export class Guest {
   }
 
   /** Connects to a TCP port inside. Rejects with `ConnectionRefused` when nothing listens. */
-  async dial(port: number): Promise<GuestSocket> {
-    const { client } = this.#large;
-    const socket = new GuestSocket((options) => client.call("ports.dial", { port }, options));
-    try {
-      return await this.answered(this.#connected(socket));
-    } catch (error) {
-      socket.destroy();
-      throw error;
-    }
-  }
-
-  #connected(socket: GuestSocket): Promise<GuestSocket> {
+  dial(port: number): Promise<GuestSocket> {
     return new Promise((resolve, reject) => {
+      const { client } = this.#large;
+      const socket = new GuestSocket((options) => client.call("ports.dial", { port }, options));
       const stop = this.#large.listen((method, params) => {
         if (method !== "ports.connected") return;
         if (PortConnected.safeParse(params).data?.id === socket.callId) done(() => resolve(socket));
       });
       const done = (settle: () => void): void => {
+        clearTimeout(late);
         stop();
         settle();
       };
-      socket.ended.catch((error: unknown) => done(() => reject(error)));
+      const fail = (error: unknown): void => done(() => reject(error));
+      const late = setTimeout(() => {
+        fail(refuse("Disconnected", "The agent does not connect to the port."));
+        socket.destroy();
+      }, DIAL_MS);
+      socket.ended.then(
+        () => fail(refuse("Disconnected", "The agent ended a connection that never stood.")),
+        fail,
+      );
     });
   }
 
@@ -237,12 +264,18 @@ export class Guest {
 
   get #large(): GuestPort {
     if (!this.#self) throw new Error("the machine has no identity yet");
-    return (this.#bulk ??= new GuestPort(this.#machine.openStream("bulk"), this.#word));
+    return (this.#bulk ??= this.#port("bulk"));
+  }
+
+  #port(name: "control" | "bulk"): GuestPort {
+    const { note: onBreach } = this.breaches;
+    const options = { word: this.#word, share: this.#share, onBreach };
+    return new GuestPort(this.#machine.openStream(name), options);
   }
 }
 
 /** An answer, unless the agent lets its time pass by far. */
-async function answeredBy<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
+async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
   if (limitMs === undefined) return answer;
   const first = await inTime(answer, limitMs + SILENCE_MS);
   if (first === LATE) throw silent();

@@ -10,6 +10,8 @@ import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
 
 const PING_MS = 20_000;
+/** What a message that waits for its client takes besides its bytes. */
+const MESSAGE_BYTES = 512;
 /** Their bytes are no activity: a client that only keeps its socket open leaves the machine idle. */
 const UPKEEP = /^\s*\{[^{}]{0,100}"method"\s*:\s*"rpc\./;
 
@@ -41,6 +43,8 @@ class ControlSocket implements CustomerSocket, Receiver {
   readonly #webSocket: WebSocket;
   #wire: Wire | null = null;
   #hasPong = true;
+  /** Taken by messages that the client has not read yet. */
+  #waitingBytes = 0;
 
   constructor(vm: Vm, webSocket: WebSocket) {
     this.#vm = vm;
@@ -91,8 +95,13 @@ class ControlSocket implements CustomerSocket, Receiver {
   #toClient(payload: Uint8Array, isBinary: boolean): void {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
     // The port is shared: it cannot stop for one client that does not read.
-    if (this.#webSocket.bufferedAmount > BACKLOG_BYTES) return this.#webSocket.terminate();
-    this.#webSocket.send(payload, { binary: isBinary });
+    if (this.#waitingBytes > BACKLOG_BYTES) return this.#webSocket.terminate();
+    const bytes = payload.length + MESSAGE_BYTES;
+    this.#waitingBytes += bytes;
+    // A copy: a message of one byte that waits would keep the whole chunk it came in.
+    this.#webSocket.send(Buffer.from(payload), { binary: isBinary }, () => {
+      this.#waitingBytes -= bytes;
+    });
   }
 
   async #toGuest(data: RawData, isBinary: boolean): Promise<void> {

@@ -120,6 +120,9 @@ function ask(socket: Duplex, target: Target, request: IncomingMessage) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const asked = httpRequest(options, resolve);
     asked.on("error", reject);
+    // An answer of 101 that nobody asked for is no answer.
+    asked.on("upgrade", () => reject(new Error("an upgrade that nobody asked for")));
+    asked.on("close", () => reject(new Error("the connection ended without an answer")));
     request.pipe(asked);
     request.once("aborted", () => asked.destroy());
   });
@@ -141,6 +144,7 @@ function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
     asked.on("upgrade", (answer, _inside, first) => resolve({ answer, first }));
     asked.on("response", (answer) => resolve({ answer, first: null }));
     asked.on("error", reject);
+    asked.on("close", () => reject(new Error("the connection ended without an answer")));
     asked.end();
   });
 }

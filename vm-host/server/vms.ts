@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
@@ -8,7 +9,7 @@ import type { Capability } from "../driver.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
 import { NOT_READY, type VmCall } from "./call.ts";
-import { replyRefusal } from "./files.ts";
+import { replyExecuted } from "./exec-answer.ts";
 
 type Can = (capability: Capability) => boolean;
 
@@ -78,13 +79,14 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   try {
-    const result = await vm.guest.exec(body.data, caller.signal);
-    replyJson(response, 200, result);
+    const done = await vm.guest.execute(body.data, caller.signal);
+    await replyExecuted(response, done).finally(() => done.free());
   } catch (error) {
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
-    if (!isRefused(error, "Disconnected")) throw error;
-    replyRefusal(response, error);
+    if (!(error instanceof RpcError)) throw error;
+    const { message, data } = error;
+    replyJson(response, 502, { error: message, code: data?.code ?? "" } satisfies GuestRefused);
   } finally {
     vm.touch();
   }

@@ -10,6 +10,13 @@ import { forwardRequest, forwardUpgrade, type PortVm } from "../../../vm-host/se
 import { serving } from "./serving.ts";
 
 /** The ports of a guest that a server listens on. */
+/** Headers of an upgrade's answer that reach further than the host name of a preview. */
+const FAR_REACHING = [
+  "Set-Cookie: a=1; Domain=preview.test",
+  'Clear-Site-Data: "*"',
+  "X-Svc-Answer: host",
+  "X-Inside: 1",
+];
 export const OPEN_PORTS = [3000, 8000];
 
 const TEXT = "hello ".repeat(2000);
@@ -34,6 +41,9 @@ export class FakeGuest {
         request.url?.startsWith("/events") ? this.#events(response) : answer(request, response),
       ),
     );
+    this.#sockets.on("headers", (headers, { url }) => {
+      if (url?.startsWith("/far")) headers.push(...FAR_REACHING);
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       // As many servers do it leaves the connection open: it listens to what comes next on it.
