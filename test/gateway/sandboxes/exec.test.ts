@@ -94,7 +94,7 @@ test.each([
 
 test("exec in a machine whose agent does not answer says so", async () => {
   const { host, exec } = await running();
-  await host.steer({ exec: "silent" });
+  await host.steer({ exec: "away" });
   const response = await exec({ cmd: "true" });
   expect(response.status).toBe(502);
   const error = "The agent of this machine does not answer. Try again in a minute.";

@@ -1,4 +1,3 @@
-import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -36,7 +35,7 @@ export const FakeVmMode = z.object({
       "drop",
     ])
     .default("ok"),
-  exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "silent", "odd"]).default("ok"),
+  exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
   ...FakeStatesMode,
@@ -279,11 +278,7 @@ export class FakeVmHost {
       return void response.once("close", () => this.events.emit("exec cut", id));
     }
     if (exec === "fault") return send(response, 500, "a bug");
-    if (exec === "away") return send(response, 502, "The machine went away\n");
-    if (exec === "silent") {
-      const refused: GuestRefused = { error: "It does not answer.", code: "Disconnected" };
-      return send(response, 502, JSON.stringify(refused));
-    }
+    if (exec === "away") return send(response, 502, '{"error":"","code":"Disconnected"}');
     if (exec === "odd") return send(response, 200, "{}");
     if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
     const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });
