@@ -66,6 +66,8 @@ async function refused(answer: Response): Promise<never> {
   switch (answer.status) {
     case 425:
       throw new ApiError("PortNotReady", "Nothing listens on this port yet. Try again.");
+    case 429:
+      throw new ApiError("PreviewBusy", "Too many requests to this machine are open. Try again.");
     case 404:
       throw new ApiError("NotRunning", "The machine has ended.");
     default:

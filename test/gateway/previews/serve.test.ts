@@ -226,3 +226,12 @@ test("a preview of a machine that its host lost or cannot reach is 409 or 502", 
     expect(await codeOf(await call(url))).toEqual({ status: 502, code: "HostUnreachable" });
   }
 });
+
+test("a preview of a machine that has all it may have open is 429, which is worth trying again", async () => {
+  const { host, mint } = await previewing();
+  const { url } = await mint();
+  await host.steer({ ports: "busy" });
+  const response = await call(url);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
+  expect(await response.json()).toMatchObject({ code: "PreviewBusy", retryable: true });
+});

@@ -5,11 +5,12 @@ import { type AddressInfo, connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { type WebSocket, WebSocketServer } from "ws";
+import { Places } from "../../../vm-host/machines/places.ts";
 import { forwardRequest, forwardUpgrade, type PortVm } from "../../../vm-host/server/ports.ts";
 import { serving } from "./serving.ts";
 
-/** The ports of a guest that a server listens on. */
 /** Headers of an upgrade's answer that reach further than the host name of a preview. */
 const FAR_REACHING = [
   "Set-Cookie: a=1; Domain=preview.test",
@@ -17,6 +18,7 @@ const FAR_REACHING = [
   "X-Svc-Answer: host",
   "X-Inside: 1",
 ];
+/** The ports of a guest that a server listens on. */
 export const OPEN_PORTS = [3000, 8000];
 
 const TEXT = "hello ".repeat(2000);
@@ -25,7 +27,11 @@ const TEXT = "hello ".repeat(2000);
 export class FakeGuest {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
-  readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
+  readonly #vm: PortVm = {
+    touch: () => undefined,
+    guest: { dial: (port) => this.#dial(port) },
+    previews: new Places(LIMITS.machinePreviews),
+  };
 
   /** What came on the connections of upgrades that it refused, after its refusal. */
   readonly overheard: string[] = [];

@@ -43,7 +43,7 @@ export const FakeVmMode = z.object({
   asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
   build: FakeBuildMode.default("ok"),
-  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+  ports: z.enum(["ok", "missing", "fault", "busy", "drop"]).default("ok"),
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
@@ -194,6 +194,7 @@ export class FakeVmHost {
     const { ports } = this.mode;
     if (what === "ports" && ports === "drop") return void response.destroy();
     if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
+    if (what === "ports" && ports === "busy") return send(response, 429, "too many");
     const vms = ports === "missing" ? new Set<string>() : this.vms;
     if (what === "ports") return this.guest.answer({ vms, id, request, response });
     if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
