@@ -66,6 +66,11 @@ async function refused(answer: Response): Promise<never> {
   switch (answer.status) {
     case 425:
       throw new ApiError("PortNotReady", "Nothing listens on this port yet. Try again.");
+    case 429:
+      throw new ApiError(
+        "PreviewBusy",
+        "Too many requests to this machine are open. Wait for one to end.",
+      );
     case 404:
       throw new ApiError("NotRunning", "The machine has ended.");
     default:

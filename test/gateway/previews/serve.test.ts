@@ -226,3 +226,12 @@ test("a preview of a machine that its host lost or cannot reach is 409 or 502", 
     expect(await codeOf(await call(url))).toEqual({ status: 502, code: "HostUnreachable" });
   }
 });
+
+test("a preview of a machine that has all it may have open is 429 until one request ends", async () => {
+  const { host, mint } = await previewing();
+  const { url } = await mint();
+  await host.steer({ ports: "busy" });
+  const response = await call(url);
+  expect(response.status).toBe(429);
+  expect(await response.json()).toMatchObject({ code: "PreviewBusy" });
+});
