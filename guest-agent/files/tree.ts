@@ -24,7 +24,7 @@ const READERS_MAX = 4;
 /**
  * Watches a folder and every folder below it, one watch each. A watch reports names in its folder, so a file that an editor
  * replaces is still reported; Node's recursive watch would keep watching the old file. Links are not followed; /proc and
- * /sys are left out unless the tree begins there. Folders are read one after another, so that others are served meanwhile.
+ * /sys are left out unless the tree begins there. The agent serves others between two folders.
  */
 export class WatchedTree {
   readonly #root: string;

@@ -1,7 +1,7 @@
 /**
  * The resident helper: a small process that forks fast, joins a cgroup before it executes anything, adopts what its
- * children leave behind, holds the system calls that Node has not, and looks whether the agent still answers. Perl, because Debian's perl-base is on every
- * image and has fork, ioctl and syscall. One line is one order; texts are hex, lists joined by commas, `-` is none.
+ * children leave behind, holds the system calls that Node has not, and looks whether the agent still answers. Perl,
+ * because Debian's perl-base is on every image and has fork, ioctl and syscall. One line is one order; texts are hex, lists joined by commas, `-` is none.
  */
 export const HELPER_SCRIPT = String.raw`
 use strict; use warnings;
@@ -160,7 +160,7 @@ sub reap {
 }
 
 # Looks at the agent every ten seconds. A stopped agent is continued. An agent that has said nothing three times hangs: it
-# is ended, and the machine's first program starts another one. The clock is not the one that a customer sets.
+# is ended, and the machine's first program starts another one. The clock is the one that nobody can set.
 my ($agent, $every, $most, $heard, $missed) = (getppid(), 10, 3, 1, 0);
 sub now { my $time = "\0" x 16; syscall($nr{clock_gettime}, 1, $time); return (unpack('qq', $time))[0] }
 my $look_at = now() + $every;
