@@ -63,7 +63,7 @@ interface Order {
   reject: (error: Error) => void;
 }
 
-/** The helper says something every ten seconds. One that has said nothing three times hangs. */
+/** So often the helper is asked whether it is there, while an order waits. One that says nothing three times hangs. */
 const LOOK_MS = 15_000;
 const SILENCES_MAX = 3;
 
@@ -86,6 +86,8 @@ export class Launcher {
   #next = 1;
   #rest = "";
   #silences = 0;
+  /** Runs while an order waits: an agent that has nothing to do sleeps. */
+  #looks: NodeJS.Timeout | null = null;
   /** Resolves when the helper is gone, whatever the reason. */
   readonly gone: Promise<void>;
 
@@ -99,11 +101,7 @@ export class Launcher {
       this.#child.once("error", () => resolve());
       this.#child.once("close", () => resolve());
     });
-    const looks = setInterval(() => this.#look(), LOOK_MS).unref();
-    void this.gone.then(() => {
-      clearInterval(looks);
-      this.#lost();
-    });
+    void this.gone.then(() => this.#lost());
   }
 
   /** Starts the helper; `command` is another one for tests. */
@@ -177,6 +175,7 @@ export class Launcher {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#orders.set(id, { resolve, reject });
+      this.#looks ??= setInterval(() => this.#look(), LOOK_MS).unref();
       this.#tell(order, String(id), ...words);
     });
   }
@@ -190,6 +189,13 @@ export class Launcher {
     this.#silences += 1;
     if (this.#silences > SILENCES_MAX) this.#child.kill("SIGKILL");
     else if (this.#silences > 1) this.#child.kill("SIGCONT");
+    this.#tell("look");
+  }
+
+  #stopLooking(): void {
+    if (this.#looks) clearInterval(this.#looks);
+    this.#looks = null;
+    this.#silences = 0;
   }
 
   #read(text: string): void {
@@ -211,6 +217,7 @@ export class Launcher {
     }
     const order = this.#orders.get(Number(first));
     this.#orders.delete(Number(first));
+    if (this.#orders.size === 0) this.#stopLooking();
     if (word === "failed") order?.reject(new StartError(rest[0] ?? "", Number(rest[1])));
     else order?.resolve({ words: rest, ended: word === "started" ? this.#endOf(rest[0]) : null });
   }
@@ -227,6 +234,7 @@ export class Launcher {
     for (const end of this.#ends.values()) end.resolve(LOST);
     this.#orders.clear();
     this.#ends.clear();
+    this.#stopLooking();
   }
 }
 

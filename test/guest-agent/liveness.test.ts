@@ -15,7 +15,7 @@ const HANGING_MS = 45_000;
 const HELD_AGENT = `
 const { spawn } = require("node:child_process");
 spawn("perl", ["-e", process.argv[1], process.arch], { stdio: ["pipe", "pipe", "inherit"] });
-setInterval(() => {}, 1_000);`;
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
 
 function helperOf(pid: number): number {
   for (const name of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry))) {
