@@ -152,8 +152,8 @@ export class RpcClient<Known extends Shapes> implements Receiver {
       sendCredit: (bytes) => this.#notify("rpc.credit", { stream: id, bytes }),
       onHeld: (bytes) => void (this.#heldBytes += bytes),
       onFault: (error) => {
-        this.#giveUp(id, error);
         if (error instanceof ContractBreach) this.#wire.close(error.message);
+        else this.#giveUp(id, error);
       },
     });
   }
