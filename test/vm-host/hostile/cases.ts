@@ -39,9 +39,9 @@ export const STREAMS: Record<string, Ask> = {
 };
 
 /** The number of a case, from what was asked. */
-export function numberOf(params: Record<string, unknown>): number {
-  const { port, cmd, path, id } = params;
-  return Number(/\d+$/.exec(String(port ?? cmd ?? path ?? id))?.[0]);
+export function numberOf({ port, cmd, path, id }: Record<string, unknown>): number {
+  const [number] = [port, cmd, path, id].flatMap((word) => /\d+$/.exec(String(word)) ?? []);
+  return Number(number);
 }
 
 const upload: RequestInit = { method: "PUT", body: "x".repeat(WHOLE) };

@@ -26,8 +26,13 @@ const SUM = CASES.reduce((sum, [, cases]) => sum + cases, 0);
 let bed: Bed;
 let vm: Vm;
 let agent: TestAgent;
-/** By the number of the case. */
-const overs = new Map<number, AbortController>();
+
+/** A case under way: what ends it, and what the agent has yet to say in it. */
+interface Case {
+  over: AbortController;
+  words: Promise<void>[];
+}
+const underWay = new Map<number, Case>();
 const escaped: unknown[] = [];
 const escape = (error: unknown): void => void escaped.push(error);
 
@@ -68,10 +73,19 @@ function insideShare(below: Below, { port, connection, id }: AgentCall): void {
 }
 
 async function oneCase(stream: string, number: number): Promise<void> {
-  const over = new AbortController();
-  overs.set(number, over);
-  await STREAMS[stream]?.(bed, vm, number, over.signal).catch(() => null);
-  overs.delete(number);
+  const one: Case = { over: new AbortController(), words: [] };
+  underWay.set(number, one);
+  await STREAMS[stream]?.(bed, vm, number, one.over.signal).catch(() => null);
+  // The host reads from a hostile machine slowly: else what was not read yet would count as held.
+  await Promise.all(one.words);
+  underWay.delete(number);
+}
+
+async function conduct(call: AgentCall): Promise<void> {
+  const number = numberOf(call.params);
+  await misbehave(random(number), call);
+  await setImmediate();
+  underWay.get(number)?.over.abort();
 }
 
 /** The neighbour asks all the time, until it is stopped. */
@@ -90,13 +104,7 @@ async function neighbour(stop: AbortSignal): Promise<{ answers: number; longestM
 test.each(CASES)(
   "%s: %i cases of a hostile agent",
   async (stream, cases) => {
-    agent.conduct = (call) => {
-      const number = numberOf(call.params);
-      void misbehave(random(number), call).then(async () => {
-        await setImmediate();
-        overs.get(number)?.abort();
-      });
-    };
+    agent.conduct = (call) => void underWay.get(numberOf(call.params))?.words.push(conduct(call));
     const before = await keptBytes();
     const stop = new AbortController();
     const asking = neighbour(stop.signal);
