@@ -1,10 +1,16 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
+import { Places } from "./places.ts";
 
 /** A customer's open socket. */
 export interface CustomerSocket {
+  /** Bytes that the client has not read yet. */
+  readonly waitingBytes: number;
+  /** Ends the socket with no word: its client does not read. */
+  cut(): void;
   end(code: number, reason: string): void;
   /** Says what becomes of the machine, right before the end. */
   tell(state: "paused" | "running" | "gone", reason: string): void;
@@ -25,6 +31,8 @@ export class Vm {
   readonly guest: Guest;
   readonly placed: Omit<VmPlaced, "seq" | "bootId">;
   readonly sockets = new Set<CustomerSocket>();
+  /** Requests and sockets of previews. */
+  readonly previews = new Places(LIMITS.machinePreviews);
   lastActivityAt = Date.now();
   /** Whose it is, as its calls say. */
   org: string | null = null;

@@ -21,6 +21,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(
     InvalidPath: 400,
     NoSpace: 400,
     TooLarge: 400,
+    Unsupported: 400,
   }),
 );
 

@@ -1,18 +1,22 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
+import { type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
+import type { Places } from "../machines/places.ts";
 import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 
 const TOO_EARLY = 425;
+const TOO_MANY = `The machine has ${LIMITS.machinePreviews} requests open. Wait for one to end.\n`;
 
 /** What a machine is here: ports that can be reached, and a clock of its use. */
 export interface PortVm {
   touch(): void;
   guest: { dial(port: number): Promise<Duplex> };
+  previews: Places;
 }
 
 /** A call for a port of a machine. */
@@ -32,6 +36,16 @@ export async function forwardRequest({
   if (!vm) return replyText(response, 404, "No such machine\n");
   const target = targetOf(rest);
   if (!target) return replyText(response, 400, "Malformed port\n");
+  const passing = vm.previews.with(async () => passRequest(vm, target, request, response));
+  if ((await passing) === null) replyText(response, 429, TOO_MANY);
+}
+
+async function passRequest(
+  vm: PortVm,
+  target: Target,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   vm.touch();
   const socket = await dial(vm, target.port);
   if (typeof socket === "number") return replyText(response, socket, "The port does not answer\n");
@@ -66,6 +80,17 @@ export async function forwardUpgrade(
 ): Promise<void> {
   const target = targetOf(rest);
   if (!target) return refuseUpgrade(socket, 400, "Malformed port\n", OWN_ANSWER);
+  const passing = vm.previews.with(async () => passUpgrade(vm, target, request, socket, head));
+  if ((await passing) === null) refuseUpgrade(socket, 429, TOO_MANY, OWN_ANSWER);
+}
+
+async function passUpgrade(
+  vm: PortVm,
+  target: Target,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
   vm.touch();
   const inside = await dial(vm, target.port);
   if (typeof inside === "number")
