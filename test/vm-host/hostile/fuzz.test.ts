@@ -122,7 +122,7 @@ test.each(CASES)(
     const { answers, longestMs } = await asking;
     expect(done).toBe(cases);
     expect(answers).toBeGreaterThan(0);
-    expect(longestMs).toBeLessThan(5 * SECOND);
+    expect(longestMs).toBeLessThan(20 * SECOND);
     expect(mostBytes).toBeLessThan(LIMITS.machineHeldBytes);
     const mib = Math.round(mostBytes / 2 ** 20);
     console.info(

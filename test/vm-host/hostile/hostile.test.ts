@@ -166,12 +166,19 @@ test("a file of which more or less comes than the agent says is no whole file", 
 test.each([
   [{ code: -32_000, message: "no", data: { code: "constructor" } }, 502],
   [{ code: -32_000, message: "no", data: { code: "__proto__" } }, 502],
-  [{ code: -32_000, message: "x".repeat(500_000), data: { code: "NotFound" } }, 404],
+  [{ code: -32_000, message: "x".repeat(50_000), data: { code: "NotFound" } }, 404],
 ])("a refusal by the agent is a status, whatever its words are", async (error, status) => {
   agent.conduct = ({ port, connection, id }) => void port.text(connection, { id, error });
   const response = await get("files?path=/a");
   expect(response.status).toBe(status);
   expect((await response.text()).length).toBeLessThan(3_000);
+});
+
+test("a text of the agent that its host never asks for loses the connection unread", async () => {
+  agent.conduct = (call) => void answer(call, { exitCode: 0, more: "[],".repeat(100_000) });
+  expect((await bed.exec("hostile", "true")).status).toBe(502);
+  await expectAnswers();
+  expect(breaches).toEqual(["a text is longer than it may be"]);
 });
 
 test("an answer that does not fit its method fails its request alone", async () => {
