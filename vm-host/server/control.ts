@@ -8,10 +8,9 @@ import { BACKLOG_BYTES } from "@svc/host-kit/backlog.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
+import { ControlCalls } from "./control-calls.ts";
 
 const PING_MS = 20_000;
-/** Their bytes are no activity: a client that only keeps its socket open leaves the machine idle. */
-const UPKEEP = /^\s*\{[^{}]{0,100}"method"\s*:\s*"rpc\./;
 
 const server = new WebSocketServer({
   noServer: true,
@@ -41,13 +40,17 @@ class ControlSocket implements CustomerSocket, Receiver {
   readonly #webSocket: WebSocket;
   #wire: Wire | null = null;
   #hasPong = true;
+  readonly #calls: ControlCalls;
 
   constructor(vm: Vm, webSocket: WebSocket) {
     this.#vm = vm;
     this.#webSocket = webSocket;
+    this.#calls = new ControlCalls(vm, (text) => this.#toClient(text, false));
   }
 
   start(): void {
+    // A parked machine goes on, and its agent says hello.
+    this.#vm.touch();
     const connection = this.#vm.guest.open((wire) => {
       this.#wire = wire;
       return this;
@@ -61,8 +64,13 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.#webSocket.on("close", () => {
       clearInterval(pings);
       this.#vm.sockets.delete(this);
+      this.#calls.end();
       connection.close("the client has gone");
     });
+  }
+
+  parked(): void {
+    this.#calls.parked();
   }
 
   tell(state: string, reason: string): void {
@@ -76,10 +84,11 @@ class ControlSocket implements CustomerSocket, Receiver {
   }
 
   text(payload: Uint8Array): void {
-    this.#toClient(payload, false);
+    if (this.#calls.fromGuest(payload)) this.#toClient(payload, false);
   }
 
   binary(message: Uint8Array): void {
+    this.#vm.touch();
     this.#toClient(message, true);
   }
 
@@ -88,7 +97,7 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.end(CLOSE_CODES.restart, reason);
   }
 
-  #toClient(payload: Uint8Array, isBinary: boolean): void {
+  #toClient(payload: Uint8Array | string, isBinary: boolean): void {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
     // The port is shared: it cannot stop for one client that does not read.
     if (this.#webSocket.bufferedAmount > BACKLOG_BYTES) return this.#webSocket.terminate();
@@ -101,9 +110,10 @@ class ControlSocket implements CustomerSocket, Receiver {
       return this.end(CLOSE_CODES.messageTooLarge, "a message has more than 1 MiB");
     const wire = this.#wire;
     if (!wire || bytes.length === 0) return;
+    if (isBinary) this.#vm.touch();
+    else if (!this.#calls.fromClient(bytes)) return;
     if (isBinary) wire.sendBinary(bytes);
     else wire.sendText(bytes.toString());
-    if (isBinary || !UPKEEP.test(bytes.toString("latin1", 0, 300))) this.#vm.touch();
     const full = wire.whenWritable();
     if (!full) return;
     this.#webSocket.pause();

@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as httpRequest } from "node:http";
+import { type IncomingMessage, type ServerResponse, request as httpRequest } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -11,7 +11,10 @@ const TOO_EARLY = 425;
 
 /** What a machine is here: ports that can be reached, and a clock of its use. */
 export interface PortVm {
+  /** Notes a use. */
   touch(): void;
+  /** Notes work in flight: the machine is in use until the returned function is called. */
+  begin(): () => void;
   guest: { dial(port: number): Promise<Duplex> };
 }
 
@@ -32,7 +35,21 @@ export async function forwardRequest({
   if (!vm) return replyText(response, 404, "No such machine\n");
   const target = targetOf(rest);
   if (!target) return replyText(response, 400, "Malformed port\n");
-  vm.touch();
+  const over = vm.begin();
+  try {
+    await forward(vm, target, request, response);
+  } finally {
+    over();
+  }
+}
+
+/** Returns when the whole answer has passed, however long it takes: until then somebody waits for it. */
+async function forward(
+  vm: PortVm,
+  target: Target,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const socket = await dial(vm, target.port);
   if (typeof socket === "number") return replyText(response, socket, "The port does not answer\n");
   if (response.destroyed) return void socket.destroy();
@@ -48,8 +65,6 @@ export async function forwardRequest({
   } catch {
     if (response.headersSent) response.destroy();
     else replyText(response, 502, "The server inside broke off\n");
-  } finally {
-    vm.touch();
   }
 }
 
@@ -66,8 +81,9 @@ export async function forwardUpgrade(
 ): Promise<void> {
   const target = targetOf(rest);
   if (!target) return refuseUpgrade(socket, 400, "Malformed port\n", OWN_ANSWER);
-  vm.touch();
+  const answered = vm.begin();
   const inside = await dial(vm, target.port);
+  if (typeof inside === "number") answered();
   if (typeof inside === "number")
     return refuseUpgrade(socket, inside, "The port does not answer\n", OWN_ANSWER);
   socket.once("close", () => inside.destroy());
@@ -75,15 +91,18 @@ export async function forwardUpgrade(
   try {
     const { answer, first } = await askUpgrade(inside, target, request);
     isAnswered = true;
+    // From here on its bytes count, both ways: a socket over which nothing passes leaves the machine idle.
+    if (first) answered();
     socket.write(headOf(answer, first !== null), "latin1");
     if (!first) return await pipeline(answer, socket);
     socket.write(first);
     inside.write(head);
-    socket.on("data", () => vm.touch());
+    for (const end of [socket, inside]) end.on("data", () => vm.touch());
     await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]);
   } catch {
     if (!isAnswered) return refuseUpgrade(socket, 502, "The server inside broke off\n", OWN_ANSWER);
   } finally {
+    answered();
     inside.destroy();
   }
   socket.destroy();

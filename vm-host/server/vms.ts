@@ -73,7 +73,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
   if (!body.success) return replyText(response, 400, "Malformed exec\n");
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
-  vm.touch();
+  const over = vm.begin();
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   try {
@@ -85,7 +85,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     if (!isRefused(error, "Disconnected")) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {
-    vm.touch();
+    over();
   }
 }
 

@@ -18,7 +18,11 @@ const TEXT = "hello ".repeat(2000);
 export class FakeGuest {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
-  readonly #vm: PortVm = { touch: () => undefined, guest: { dial: (port) => this.#dial(port) } };
+  readonly #vm: PortVm = {
+    touch: () => undefined,
+    begin: () => () => undefined,
+    guest: { dial: (port) => this.#dial(port) },
+  };
 
   /** What came on the connections of upgrades that it refused, after its refusal. */
   readonly overheard: string[] = [];
