@@ -34,10 +34,16 @@ export class Busy extends StateError {
   }
 }
 
-/** Throws `Busy` unless nobody has used the machine for `unusedMs`. Without `unusedMs` the rest is an order of the customer. */
-export function checkUnused({ use }: { use: MachineUse }, unusedMs: number | undefined): void {
-  const found = use.unusedMs;
-  if (unusedMs !== undefined && found < unusedMs) throw new Busy(found);
+/**
+ * A check that throws `Busy` unless nobody has used the machine for `unusedMs`, nor since this was called: a rest takes a
+ * while, and a use in between counts. Without `unusedMs` the rest is an order of the customer, and nothing is checked.
+ */
+export function unusedCheck({ use }: { use: MachineUse }, unusedMs: number | undefined) {
+  const { count } = use;
+  return (): void => {
+    const found = use.unusedMs;
+    if (unusedMs !== undefined && (found < unusedMs || use.count !== count)) throw new Busy(found);
+  };
 }
 
 /** What a fault of a machine, a disk or the object store means to the caller. */

@@ -24,7 +24,8 @@ export class MachineUse {
 
   /** For how long nobody has used the machine. */
   get unusedMs(): number {
-    return hostNowMs() - this.lastAt;
+    const { lastAt } = this;
+    return hostNowMs() - lastAt;
   }
 
   /** Notes a use that is over at once. */

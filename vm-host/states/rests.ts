@@ -1,6 +1,6 @@
 import type { VmEnded, VmParked } from "@svc/contract/host-protocol/vm-states.ts";
 import type { Lanes } from "../lanes.ts";
-import { Busy, StateError, checkUnused } from "../machines/state-error.ts";
+import { Busy, StateError, unusedCheck } from "../machines/state-error.ts";
 import type { Vms } from "../machines/vms.ts";
 import type { RecordStore } from "../records/store.ts";
 import type { Volumes } from "../volumes/volumes.ts";
@@ -22,9 +22,10 @@ export function park(
   return lanes.join(id, `park ${unusedMs ?? ""}`, async () => {
     const vm = vms.get(id);
     if (!vm) throw absent(store, id);
-    checkUnused(vm, unusedMs);
+    const check = unusedCheck(vm, unusedMs);
+    check();
     await volumes.flush(vm);
-    checkUnused(vm, unusedMs);
+    check();
     if (!(await vm.park())) throw new Busy(vm.use.unusedMs);
     return { state: "running", parked: true, ...vms.stamp() };
   });
@@ -40,7 +41,7 @@ export async function endUnused(
   await lanes.run(id, "end", async () => {
     const vm = vms.get(id);
     if (!vm) throw absent(store, id);
-    checkUnused(vm, unusedMs);
+    unusedCheck(vm, unusedMs)();
   });
   await vms.end(id);
   return { state: "ended" };

@@ -13,7 +13,7 @@ import { eachUntil } from "@svc/host-kit/deadline.ts";
 import { defaultsOf, newSelf } from "../guest/identity.ts";
 import type { Lanes } from "../lanes.ts";
 import type { MachineSource, Placer } from "../machines/placer.ts";
-import { StateError, checkUnused, failed } from "../machines/state-error.ts";
+import { StateError, failed, unusedCheck } from "../machines/state-error.ts";
 import type { Vm } from "../machines/vm.ts";
 import { type Placed, type Vms, refuse } from "../machines/vms.ts";
 import type { RecordKeeper } from "../records/keeper.ts";
@@ -189,7 +189,7 @@ export class VmStates {
     const { vms, shares, store, finder, lanes } = this.#parts;
     const vm = vms.get(id);
     if (!vm) return store.homeRecordOf(id) ?? finder.paused(id, "NotRunning").record;
-    const check = (): void => checkUnused(vm, unusedMs);
+    const check = unusedCheck(vm, unusedMs);
     check();
     if (isShare(vm)) return shares.pause(vm, check);
     const { record } = await vm.held(() => this.#pause(vm, check));
