@@ -64,6 +64,8 @@ describe.skipIf(await missingMachine())("the use of a machine", { timeout: LONG 
 
   test("that comes while the machine is saved is answered: the machine goes on, parked before or not", async () => {
     await rig.place("saved");
+    // So much memory that to save it takes a while.
+    await rig.sh("saved", "dd if=/dev/zero of=/dev/shm/f bs=1M count=200");
     const { client, hello } = await control("saved");
     await hello;
     for (const act of ["park", null]) {
