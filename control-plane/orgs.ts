@@ -40,7 +40,8 @@ export async function createOrg(db: D1Database, wanted: CreateOrg, now: number):
   await ask(db, () =>
     db
       .prepare(
-        "INSERT INTO orgs (id, name, plan, overrides, credit_cents, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+        `INSERT INTO orgs (id, name, plan, overrides, credit_cents, credit_since, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
       )
       .bind(orgId, name, plan, JSON.stringify(overrides), creditCents, now)
       .run(),
@@ -63,16 +64,18 @@ export async function listOrgs(db: D1Database): Promise<Org[]> {
   return results.map(toOrg);
 }
 
-/** Changes what the patch names; null when there is no such org. */
+/** Changes what the patch names; null when there is no such org. Credit that is named is the org's balance from `now` on. */
 export async function patchOrg(
   db: D1Database,
   orgId: string,
   patch: PatchOrg,
+  now: number,
 ): Promise<Org | null> {
   const columns = {
     plan: patch.plan,
     overrides: patch.overrides && JSON.stringify(patch.overrides),
     credit_cents: patch.creditCents,
+    credit_since: patch.creditCents === undefined ? undefined : now,
   };
   const changes = Object.entries(columns).filter(([, value]) => value !== undefined);
   if (changes.length > 0) {

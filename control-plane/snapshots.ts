@@ -3,6 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SnapshotState } from "@svc/contract/vm/snapshot.ts";
 import { ask } from "./database.ts";
+import { hasLabels } from "./labels.ts";
 
 /** A snapshot's record. Times are ms since the epoch. */
 export interface Snapshot {
@@ -165,7 +166,7 @@ export async function listSnapshots(
   if (at !== undefined && before !== undefined)
     filters.push(["(created_at, id) < (?, ?)", Number.parseInt(at, 36), before]);
   // All labels in one value: a statement binds no more than a hundred.
-  if (metadata.length > 0) filters.push([HAS_LABELS, JSON.stringify(metadata)]);
+  if (metadata.length > 0) filters.push([hasLabels("snapshots"), JSON.stringify(metadata)]);
   const where = filters.map(([text]) => text).join(" AND ");
   const values = filters.flatMap(([, ...bound]) => bound);
   const sql = `SELECT ${COLUMNS} FROM snapshots WHERE ${where} ORDER BY created_at DESC, id DESC LIMIT ?`;
@@ -180,7 +181,3 @@ export async function listSnapshots(
   const nextCursor = last ? `${last.created_at.toString(36)}.${last.id}` : null;
   return { snapshots: page.map(toSnapshot), nextCursor };
 }
-
-const HAS_LABELS = `NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE NOT EXISTS (
-  SELECT 1 FROM json_each(snapshots.metadata) AS label
-  WHERE label.key = wanted.value ->> 0 AND label.value = wanted.value ->> 1))`;

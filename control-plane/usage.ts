@@ -30,7 +30,7 @@ export async function writeSegment(db: D1Database, segment: UsageSegment): Promi
   );
 }
 
-/** What is left of the credit of an org, in cents; null when it is not prepaid. */
+/** What is left of the credit of an org, in cents; null when it is not prepaid. What was used before it was given counts for nothing. */
 export async function creditLeft(
   db: D1Database,
   orgId: string,
@@ -41,10 +41,10 @@ export async function creditLeft(
     db
       .prepare(
         `SELECT credit_cents - coalesce((
-           SELECT sum((coalesce(ended_at, ?2) - started_at) / 3600000.0 * CASE kind
+           SELECT sum((coalesce(ended_at, ?2) - max(started_at, since)) / 3600000.0 * CASE kind
              WHEN 'browser' THEN ?3 ELSE cpu * ?4 + mem_mb / 1024.0 * ?5 END)
-           FROM usage_segments WHERE org_id = orgs.id), 0) AS cents
-         FROM orgs WHERE id = ?1`,
+           FROM usage_segments WHERE org_id = orgs.id AND coalesce(ended_at, ?2) > since), 0) AS cents
+         FROM (SELECT *, coalesce(credit_since, 0) AS since FROM orgs WHERE id = ?1) AS orgs`,
       )
       .bind(orgId, now, browserHour, vcpuHour, gibHour)
       .first<{ cents: number | null }>(),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { build, stop } from "esbuild";
+import { type OutputFile, build, stop } from "esbuild";
 
 /** The guest agent as one file for Node 22, and what tells one build from another. */
 export interface AgentBundle {
@@ -9,10 +9,19 @@ export interface AgentBundle {
   sha256: string;
 }
 
-/** Bundles the agent. The same sources give the same bytes. */
+/** Bundles the agent, the program of its search threads in it. The same sources give the same bytes. */
 export async function bundleAgent(): Promise<AgentBundle> {
+  const { text: worker } = await bundle("guest-agent/files/search-worker.ts", {});
+  const { text, contents } = await bundle("guest-agent/main.ts", {
+    SEARCH_WORKER: JSON.stringify(worker),
+  });
+  await stop();
+  return { text, sha256: createHash("sha256").update(contents).digest("hex") };
+}
+
+async function bundle(source: string, define: Record<string, string>): Promise<OutputFile> {
   const result = await build({
-    entryPoints: ["guest-agent/main.ts"],
+    entryPoints: [source],
     bundle: true,
     platform: "node",
     format: "esm",
@@ -22,11 +31,11 @@ export async function bundleAgent(): Promise<AgentBundle> {
     legalComments: "none",
     write: false,
     logLevel: "warning",
+    define,
   });
-  await stop();
   const [file] = result.outputFiles;
   if (!file) throw new Error("esbuild wrote nothing");
-  return { text: file.text, sha256: createHash("sha256").update(file.contents).digest("hex") };
+  return file;
 }
 
 /** Writes the bundle for the machines' images, whole or not at all, and returns its hash. */

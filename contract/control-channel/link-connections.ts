@@ -22,6 +22,8 @@ export interface ConnectionsOptions {
   accept: (connection: number, wire: Wire) => Receiver;
   /** Whether this side is the guest: only the host opens connections. */
   isGuest: boolean;
+  /** A connection was ended because the other side broke a rule, or because its receiver threw. */
+  onBreach?: (connection: number, reason: string) => void;
 }
 
 /** One life of a connection number: a wire kept past it does nothing to the next one. */
@@ -47,9 +49,10 @@ export class LinkConnections implements FrameSink {
 
   /** Drops every connection; the other side is not told. */
   end(reason: string): void {
-    const entries = [...this.#entries.values()];
+    const entries = [...this.#entries];
     this.#entries.clear();
-    for (const { receiver } of entries) receiver?.closed(reason);
+    for (const [connection, { receiver }] of entries)
+      this.#guarded(connection, () => receiver?.closed(reason));
   }
 
   /** Opens a connection and returns its number; null when all numbers are in use. */
@@ -81,10 +84,10 @@ export class LinkConnections implements FrameSink {
         this.#drop(connection, decoder.decode(payload) || "closed by the other side");
         break;
       case "text":
-        this.#entries.get(connection)?.receiver?.text(payload);
+        this.#guarded(connection, () => this.#entries.get(connection)?.receiver?.text(payload));
         break;
       case "binary":
-        this.#entries.get(connection)?.receiver?.binary(payload);
+        this.#guarded(connection, () => this.#entries.get(connection)?.receiver?.binary(payload));
         break;
     }
   }
@@ -94,8 +97,19 @@ export class LinkConnections implements FrameSink {
     this.#refuse(connection, `a frame has a forbidden ${fault}`);
   }
 
+  /** Ends a connection whose receiver throws: nobody else's connection is part of it. */
+  #guarded(connection: number, tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error);
+      this.#refuse(connection, `its receiver failed: ${words}`);
+    }
+  }
+
   /** Closes a connection that broke a rule. Connection 0 begins again, and a forger gets no answer for it. */
   #refuse(connection: number, reason: string): void {
+    this.#options.onBreach?.(connection, reason);
     if (connection === HOST_CONNECTION) this.#drop(connection, reason);
     else this.close(connection, reason);
   }
@@ -123,7 +137,7 @@ export class LinkConnections implements FrameSink {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#entries.delete(connection);
-    entry.receiver?.closed(reason);
+    this.#guarded(connection, () => entry.receiver?.closed(reason));
     if (connection === HOST_CONNECTION) this.#begin(connection, this.#options.accept);
   }
 

@@ -27,8 +27,7 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    const { transport, accept, isGuest } = options;
-    this.#connections = new LinkConnections({ transport, accept, isGuest });
+    this.#connections = new LinkConnections(options);
     this.#decoder = new FrameDecoder(this.#connections);
     this.#call = new SyncScanner(options.word);
   }

@@ -1,11 +1,19 @@
 import type * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
-import { Answer, Call, Credit, readJson } from "./messages.ts";
-import { RpcError, refuse } from "./rpc-error.ts";
+import { Answer, Call, CommonParams, Credit, readJson } from "./messages.ts";
+import { ContractBreach, RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
 import { type BytesHandler, Stream } from "./stream.ts";
 import type { Receiver, Wire } from "./wire.ts";
 
 const LAST_ID = 0xffff_ffff;
+/** Longest text of an error that is kept: the other side may write a whole message of it. */
+const ERROR_CHARACTERS = 2_000;
+/** How long a cancelled request waits for its answer. */
+const CANCEL_ANSWER_MS = 10_000;
+const LONGEST_TIMER_MS = 0x7fff_ffff;
+
+/** Bytes that a client holds of all streams of its connection. Beyond this the stream that holds most is given up. */
+export const HELD_BYTES = 32 * 1024 * 1024;
 
 /** Parameters and result of a method. */
 export interface MethodShape {
@@ -24,16 +32,19 @@ export interface PendingCall<Result> {
   result: Promise<Result>;
 }
 
-/** Options of a call: what takes its bytes, and what cancels it. */
+/** Options of a call: what takes its bytes, what cancels it, and how long its answer may take. */
 export interface CallOptions {
   onBytes?: BytesHandler;
   signal?: AbortSignal;
+  limitMs?: number;
 }
 
 interface Waiting {
   stream: Stream;
   resolve: (result: unknown) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
+  /** The answer is here, and waits until its bytes are taken. Whatever comes after is dropped. */
+  isAnswered: boolean;
 }
 
 /** Takes notifications of the other side: `rpc.hello`, `rpc.gap`, `files.event` and the like. */
@@ -44,43 +55,53 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   readonly #wire: Wire;
   readonly #shapes: Known;
   readonly #onNotification: NotificationHandler;
+  readonly #answerMs: number | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
+  #heldBytes = 0;
   #isClosed = false;
 
-  constructor(wire: Wire, shapes: Known, onNotification: NotificationHandler = () => {}) {
+  /** `answerMs`: how long the answer to an `ask` may take, beyond the `timeoutMs` of the request. */
+  constructor(
+    wire: Wire,
+    shapes: Known,
+    onNotification: NotificationHandler = () => {},
+    answerMs?: number,
+  ) {
     this.#wire = wire;
     this.#shapes = shapes;
     this.#onNotification = onNotification;
+    this.#answerMs = answerMs;
   }
 
-  /** Calls a method that has no bytes, and waits for the result. */
+  /** Calls a method that has no bytes, and waits for the result. Rejects with `Disconnected` when it takes too long. */
   ask<Name extends keyof Known & string>(
     method: Name,
     params: z.input<Known[Name]["params"]>,
     signal?: AbortSignal,
   ): Promise<z.output<Known[Name]["result"]>> {
-    return this.call(method, params, signal ? { signal } : {}).result;
+    const { timeoutMs = 0 } = CommonParams.safeParse(params).data ?? {};
+    return this.call(method, params, {
+      ...(signal && { signal }),
+      ...(this.#answerMs !== undefined && { limitMs: timeoutMs + this.#answerMs }),
+    }).result;
   }
 
   /** Calls a method with bytes both ways. */
   call<Name extends keyof Known & string>(
     method: Name,
     params: z.input<Known[Name]["params"]>,
-    { onBytes, signal }: CallOptions = {},
+    { onBytes, signal, limitMs }: CallOptions = {},
   ): PendingCall<z.output<Known[Name]["result"]>> {
     const id = this.#newId();
-    const sendCredit = (bytes: number) => this.#notify("rpc.credit", { stream: id, bytes });
-    const stream = new Stream({ id, wire: this.#wire, sendCredit });
+    const stream = this.#newStream(id);
     stream.onBytes(onBytes ?? (() => {}));
     const answer = this.#send(id, stream, method, params);
-    const cancel = () => this.#notify("rpc.cancel", { id });
-    if (signal?.aborted) cancel();
-    signal?.addEventListener("abort", cancel);
+    const stop = this.#limit(id, signal, limitMs);
     const shape: Known[Name] = this.#shapes[method];
     const result = answer
-      .then((value) => parse<Known[Name]["result"]>(shape.result, value))
-      .finally(() => signal?.removeEventListener("abort", cancel));
+      .then((value) => parse<Known[Name]["result"]>(shape.result, value, method))
+      .finally(stop);
     return { id, stream, result };
   }
 
@@ -98,9 +119,12 @@ export class RpcClient<Known extends Shapes> implements Receiver {
 
   binary(message: Uint8Array): void {
     const frame = parseBinary(message);
-    const stream = frame && this.#waiting.get(frame.stream)?.stream;
-    if (!frame || (stream && !stream.receive(frame.channel, frame.payload)))
-      this.#wire.close("a binary message breaks the rules");
+    if (!frame) return this.#wire.close("a binary message breaks the format");
+    const waiting = this.#waiting.get(frame.stream);
+    if (!waiting || waiting.isAnswered) return;
+    if (!waiting.stream.receive(frame.channel, frame.payload))
+      return this.#wire.close("more bytes than the credit of the stream");
+    if (this.#heldBytes > HELD_BYTES) this.#giveUpLargest();
   }
 
   closed(): void {
@@ -116,9 +140,60 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   #send(id: number, stream: Stream, method: string, params: object): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(refuse("Disconnected", "The connection is gone."));
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { stream, resolve, reject });
+      this.#waiting.set(id, { stream, resolve, reject, isAnswered: false });
       this.#wire.sendText(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     });
+  }
+
+  #newStream(id: number): Stream {
+    return new Stream({
+      id,
+      wire: this.#wire,
+      sendCredit: (bytes) => this.#notify("rpc.credit", { stream: id, bytes }),
+      onHeld: (bytes) => void (this.#heldBytes += bytes),
+      onFault: (error) => {
+        this.#giveUp(id, error);
+        if (error instanceof ContractBreach) this.#wire.close(error.message);
+      },
+    });
+  }
+
+  /** Gives a call up at its limit, or some time after it was cancelled. Returns what stops this. */
+  #limit(id: number, signal?: AbortSignal, limitMs?: number): () => void {
+    const giveUpIn = (ms: number) => {
+      const late = refuse("Disconnected", "The agent does not answer.");
+      return setTimeout(() => this.#giveUp(id, late), Math.min(ms, LONGEST_TIMER_MS));
+    };
+    let timer = limitMs === undefined ? undefined : giveUpIn(limitMs);
+    const cancel = () => {
+      this.#notify("rpc.cancel", { id });
+      clearTimeout(timer);
+      timer = giveUpIn(CANCEL_ANSWER_MS);
+    };
+    if (signal?.aborted) cancel();
+    signal?.addEventListener("abort", cancel);
+    return () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    };
+  }
+
+  #giveUp(id: number, error: unknown): void {
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return;
+    this.#waiting.delete(id);
+    waiting.stream.close();
+    this.#notify("rpc.cancel", { id });
+    waiting.reject(error);
+  }
+
+  /** Its reader is the slowest of all. */
+  #giveUpLargest(): void {
+    const [largest] = [...this.#waiting.values()].toSorted(
+      ({ stream: a }, { stream: b }) => b.heldBytes - a.heldBytes,
+    );
+    const why = "Its bytes were not taken, and those of all streams together are too many.";
+    if (largest) this.#giveUp(largest.stream.id, refuse("Busy", why));
   }
 
   #newId(): number {
@@ -143,16 +218,28 @@ export class RpcClient<Known extends Shapes> implements Receiver {
 
   async #settle({ error, result }: Answer, id: number): Promise<void> {
     const waiting = this.#waiting.get(id);
-    if (!waiting) return;
+    if (!waiting || waiting.isAnswered) return;
+    waiting.isAnswered = true;
     await waiting.stream.drained();
     // The connection may have gone meanwhile: then the call has been rejected.
-    if (!this.#waiting.delete(id)) return;
+    if (this.#waiting.get(id) !== waiting) return;
+    this.#waiting.delete(id);
     waiting.stream.close();
-    if (error) waiting.reject(new RpcError(error.code, error.message, error.data));
+    if (error) waiting.reject(new RpcError(error.code, shortened(error.message), error.data));
     else waiting.resolve(result);
   }
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  return schema.parse(value);
+const shortened = (text: string): string => text.slice(0, ERROR_CHARACTERS);
+
+function parse<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  method: string,
+): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const { path = [], message = "" } = error.issues[0] ?? {};
+  const words = `The answer to ${method} breaks the contract: ${path.join(".")} ${message}`;
+  throw new RpcError(RPC_CODES.internal, shortened(words));
 }

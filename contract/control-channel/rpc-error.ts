@@ -69,6 +69,11 @@ export class RpcError extends Error {
   }
 }
 
+/** The other side broke the contract: its connection is to be ended. */
+export class ContractBreach extends Error {
+  override readonly name = "ContractBreach";
+}
+
 /** A refusal: an error -32000 with a code of `REFUSALS`. */
 export function refuse(code: RefusalCode, message: string): RpcError {
   return new RpcError(RPC_CODES.refused, message, { code, retryable: REFUSALS[code] });

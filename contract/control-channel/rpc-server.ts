@@ -2,6 +2,7 @@ import * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES } from "./frames.ts";
 import { Call, Cancel, CommonParams, Credit, readJson } from "./messages.ts";
+import { OWN_END_MS, Overdue, stopWaiting } from "./overdue.ts";
 import { RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
 import { Stream } from "./stream.ts";
 import type { Receiver, Wire } from "./wire.ts";
@@ -21,7 +22,7 @@ export interface RequestContext {
 /** A method of a server. `run` gets parameters that nobody has checked yet. */
 export interface Method {
   run: (params: unknown, context: RequestContext) => Promise<object>;
-  /** The method ends itself at `timeoutMs` and answers in its own way. */
+  /** The method ends itself at `timeoutMs` and answers in its own way; the server waits `OWN_END_MS` longer. */
   keepsTime?: boolean;
 }
 
@@ -33,18 +34,26 @@ interface Request {
   stream: Stream;
 }
 
+/** Options of a server. */
+export interface ServerOptions {
+  /** Counts methods that go on after their requests; one count may serve many connections. */
+  overdue?: Overdue;
+}
+
 const encoder = new TextEncoder();
 
 /** The answering side of a control connection. */
 export class RpcServer implements Receiver {
   readonly #wire: Wire;
   readonly #methods: Methods;
+  readonly #overdue: Overdue;
   readonly #requests = new Map<number, Request>();
   #isClosed = false;
 
-  constructor(wire: Wire, methods: Methods) {
+  constructor(wire: Wire, methods: Methods, { overdue = new Overdue() }: ServerOptions = {}) {
     this.#wire = wire;
     this.#methods = methods;
+    this.#overdue = overdue;
   }
 
   notify(method: string, params: object): void {
@@ -102,6 +111,8 @@ export class RpcServer implements Receiver {
       this.#fail(id, new RpcError(RPC_CODES.method, `There is no method ${call.method}.`));
     else if (this.#requests.size >= REQUESTS_MAX)
       this.#fail(id, refuse("Busy", "Too many requests of this connection are in flight."));
+    else if (this.#overdue.isFull)
+      this.#fail(id, refuse("Busy", "Too many ended requests still hold the machine's agent."));
     else void this.#run(method, call.params ?? {}, id);
   }
 
@@ -109,12 +120,17 @@ export class RpcServer implements Receiver {
     const abort = new AbortController();
     const { signal } = abort;
     const sendCredit = (bytes: number) => this.notify("rpc.credit", { stream: id, bytes });
-    const stream = new Stream({ id, wire: this.#wire, sendCredit });
-    this.#requests.set(id, { abort, stream });
-    const timer = method.keepsTime ? null : startTimer(params, abort);
-    const notify = this.notify.bind(this);
+    const onFault = (error: unknown) => abort.abort(error);
+    const stream = new Stream({ id, wire: this.#wire, sendCredit, onFault });
+    const request = { abort, stream };
+    this.#requests.set(id, request);
+    const timer = startTimer(params, abort, method.keepsTime ? OWN_END_MS : 0);
+    const notify = (name: string, told: object): void => {
+      if (this.#requests.get(id) === request) this.notify(name, told);
+    };
+    const running = begin(() => method.run(params, { id, signal, stream, notify }));
     try {
-      const result = await method.run(params, { id, signal, stream, notify });
+      const result = await stopWaiting(running, signal);
       signal.throwIfAborted();
       this.#answer(id, result);
     } catch (error) {
@@ -123,6 +139,7 @@ export class RpcServer implements Receiver {
       if (timer !== null) clearTimeout(timer);
       stream.close();
       this.#requests.delete(id);
+      if (signal.aborted) this.#overdue.add(running);
     }
   }
 
@@ -142,11 +159,20 @@ export class RpcServer implements Receiver {
   }
 }
 
-function startTimer(params: object, abort: AbortController): ReturnType<typeof setTimeout> | null {
+/** A method that throws at once is one that rejects. */
+async function begin(run: () => Promise<object>): Promise<object> {
+  return run();
+}
+
+function startTimer(
+  params: object,
+  abort: AbortController,
+  moreMs: number,
+): ReturnType<typeof setTimeout> | null {
   const { timeoutMs } = CommonParams.safeParse(params).data ?? {};
   if (timeoutMs === undefined) return null;
   const error = new RpcError(RPC_CODES.timedOut, `The request took longer than ${timeoutMs} ms.`);
-  return setTimeout(() => abort.abort(error), Math.min(timeoutMs, 0x7fff_ffff));
+  return setTimeout(() => abort.abort(error), Math.min(timeoutMs + moreMs, 0x7fff_ffff));
 }
 
 function toRpcError(error: unknown): RpcError {

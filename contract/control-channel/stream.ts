@@ -1,3 +1,4 @@
+import { ArrivedBytes } from "./arrived-bytes.ts";
 import { BINARY_PAYLOAD_BYTES, type Channel, encodeBinary } from "./binary-frame.ts";
 import type { Wire } from "./wire.ts";
 
@@ -14,6 +15,10 @@ interface StreamOptions {
   id: number;
   wire: Wire;
   sendCredit: (bytes: number) => void;
+  /** The handler of arriving bytes has thrown: the stream is over. */
+  onFault: (error: unknown) => void;
+  /** So many bytes more, or fewer, wait for the handler. */
+  onHeld?: (bytes: number) => void;
 }
 
 /** The bytes of one request, both ways, with credit (control-channel.md, Flow control). */
@@ -22,7 +27,9 @@ export class Stream {
   readonly #options: StreamOptions;
   #credit = WINDOW_BYTES;
   #wakeWriters: (() => void)[] = [];
-  #queue: [Channel, Uint8Array][] = [];
+  readonly #arrived = new ArrivedBytes();
+  /** Channels that the other side has ended. */
+  readonly #ended = new Set<Channel>();
   #handler: BytesHandler | null = null;
   #pumping: Promise<void> | null = null;
   #unconsumed = 0;
@@ -56,7 +63,7 @@ export class Stream {
   /** Sets the handler of arriving bytes. Bytes that came before wait for it. */
   onBytes(handler: BytesHandler): void {
     this.#handler = handler;
-    this.#pump();
+    this.#pumping ??= this.#pump(handler);
   }
 
   /** Resolves when the handler has taken everything that has arrived. */
@@ -70,20 +77,27 @@ export class Stream {
     this.#wake();
   }
 
-  /** Takes bytes that have arrived. False: more bytes than the credit allows. */
+  /** Bytes that wait for the handler. */
+  get heldBytes(): number {
+    return this.#unconsumed;
+  }
+
+  /** Takes bytes that have arrived; what comes after the end of its channel is dropped. False: more bytes than the credit allows. */
   receive(channel: Channel, bytes: Uint8Array): boolean {
-    if (this.#isClosed) return true;
-    this.#unconsumed += bytes.length;
-    if (this.#unconsumed > WINDOW_BYTES) return false;
-    this.#queue.push([channel, bytes]);
-    this.#pump();
+    if (this.#isClosed || this.#ended.has(channel)) return true;
+    if (bytes.length === 0) this.#ended.add(channel);
+    if (this.#unconsumed + bytes.length > WINDOW_BYTES) return false;
+    this.#hold(bytes.length);
+    if (this.#pumping || !this.#handler) this.#arrived.push(channel, bytes);
+    else this.#give(this.#handler, channel, bytes);
     return true;
   }
 
   /** Ends the stream with its request: writers give up, nothing more is delivered. */
   close(): void {
     this.#isClosed = true;
-    this.#queue = [];
+    this.#arrived.clear();
+    this.#hold(-this.#unconsumed);
     this.#wake();
   }
 
@@ -104,27 +118,49 @@ export class Stream {
     for (const wake of writers) wake();
   }
 
-  #pump(): void {
-    if (this.#pumping || !this.#handler || this.#queue.length === 0) return;
-    this.#pumping = this.#deliver(this.#handler).finally(() => {
-      this.#pumping = null;
-      this.#pump();
-    });
+  #hold(bytes: number): void {
+    this.#unconsumed += bytes;
+    this.#options.onHeld?.(bytes);
   }
 
-  async #deliver(handler: BytesHandler): Promise<void> {
-    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
-      const [channel, bytes] = next;
+  /** Gives bytes to a handler that is free. What arrives before the handler is done waits. */
+  #give(handler: BytesHandler, channel: Channel, bytes: Uint8Array): void {
+    try {
       const taken = handler(channel, bytes);
-      if (taken) await taken;
-      this.#consumed(bytes.length);
+      if (taken) this.#pumping = this.#pump(handler, { taken, bytes: bytes.length });
+      else this.#consumed(bytes.length);
+    } catch (error) {
+      this.#fail(error);
     }
   }
 
+  /** Gives one part after the other to the handler. Never rejects. */
+  async #pump(handler: BytesHandler, first?: { taken: Promise<void>; bytes: number }) {
+    try {
+      await first?.taken;
+      this.#consumed(first?.bytes ?? 0);
+      for (let next = this.#arrived.shift(); next; next = this.#arrived.shift()) {
+        await handler(next.channel, next.bytes);
+        this.#consumed(next.bytes.length);
+      }
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#pumping = null;
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#options.onFault(error);
+  }
+
   #consumed(bytes: number): void {
-    this.#unconsumed -= bytes;
+    if (this.#isClosed) return;
+    this.#hold(-bytes);
     this.#uncredited += bytes;
-    if (this.#uncredited < CREDIT_STEP_BYTES || this.#isClosed) return;
+    if (this.#uncredited < CREDIT_STEP_BYTES) return;
     this.#options.sendCredit(this.#uncredited);
     this.#uncredited = 0;
   }

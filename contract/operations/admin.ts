@@ -37,7 +37,7 @@ export const ADMIN = {
     ...operator,
     method: "PATCH",
     path: "/admin/orgs/:id",
-    summary: "Change an org's plan, overrides or credit.",
+    summary: "Change an org's plan, overrides or credit: the org's balance from now on.",
     request: PatchOrg,
     success: { status: 200, body: Org },
     errors: [...invalid, "NotFound", "ControlPlaneUnavailable"],

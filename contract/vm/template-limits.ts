@@ -27,9 +27,15 @@ export const TEMPLATE_LIMITS = {
   buildsAtOnce: 1,
   /** How much of a log is kept: its newest lines. */
   logLines: 10_000,
+  logCharacters: 4 * 1024 * 1024,
   lineCharacters: 4096,
-  /** Lines of one page. */
+  /** Lines of programs that a log takes in a second, once it has taken as many as it keeps. More are left out. */
+  logLinesPerSecond: 1000,
+  /** A line counts once more for each time it is as long as this. */
+  countedCharacters: 256,
+  /** Of one page. */
   pageLines: 1000,
+  pageCharacters: 512 * 1024,
   /** How long a host holds a request for news of a build before it answers without any. */
   newsMs: 10 * SECOND,
   /** How long a host goes on building while the gateway does not ask. */

@@ -1,6 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
+import { hasLabels } from "../../control-plane/labels.ts";
 import type { Reserved, SandboxClaim, SandboxPage, SandboxQuery, SandboxView } from "./messages.ts";
 
 interface Row extends Record<string, SqlStorageValue> {
@@ -114,14 +115,13 @@ export class OrgSandboxes {
   page({ limit, cursor, state, kind, metadata }: SandboxQuery): SandboxPage {
     const now = Date.now();
     const before = /^[0-9a-z]{1,10}$/.test(cursor ?? "") ? Number.parseInt(cursor ?? "", 36) : null;
-    const label = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND value = ?)";
     const filters: [string, ...SqlStorageValue[]][] = [
       state === null ? ["state <> 'gone'"] : ["state = ?", state],
       ["(gone_at IS NULL OR gone_at > ?)", now - LIMITS.goneReadableMs],
       ["(lapses_at IS NULL OR lapses_at > ?)", now],
       ...(kind === null ? [] : [["kind = ?", kind] as [string, string]]),
       ...(before === null ? [] : [["n < ?", before] as [string, number]]),
-      ...metadata.map((pair) => [label, ...pair] as [string, string, string]),
+      [hasLabels("sandboxes"), JSON.stringify(metadata)],
     ];
     const where = filters.map(([text]) => text).join(" AND ");
     const values = filters.flatMap(([, ...bound]) => bound);

@@ -2,6 +2,7 @@ import { BINARY_FRAME_BYTES } from "@svc/contract/control-channel/binary-frame.t
 import { FRAME_PAYLOAD_BYTES, HOST_CONNECTION } from "@svc/contract/control-channel/frames.ts";
 import type { Identity } from "@svc/contract/control-channel/identity.ts";
 import { type Hello, PROTOCOL } from "@svc/contract/control-channel/methods.ts";
+import { Overdue } from "@svc/contract/control-channel/overdue.ts";
 import { type Method, type Methods, RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
 import { WINDOW_BYTES } from "@svc/contract/control-channel/stream.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
@@ -20,6 +21,8 @@ export class Reception {
   readonly #gate: Gate;
   readonly #customer: Methods;
   readonly #host: Methods;
+  /** One count for all customers: a new connection gets no more. The host's own calls have counts of their own. */
+  readonly #overdue = new Overdue();
 
   constructor(gate: Gate, { customer, host, first }: Served) {
     this.#gate = gate;
@@ -30,7 +33,7 @@ export class Reception {
 
   accept(connection: number, wire: Wire): Receiver {
     if (connection === HOST_CONNECTION) return new RpcServer(wire, this.#host);
-    const server = new RpcServer(wire, this.#customer);
+    const server = new RpcServer(wire, this.#customer, { overdue: this.#overdue });
     const gone = new AbortController();
     this.#gate.passed(gone.signal).then(
       (identity) => server.notify("rpc.hello", hello(identity)),

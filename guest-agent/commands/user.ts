@@ -1,5 +1,9 @@
+import { constants } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+
+/** A FIFO of that name holds no thread. */
+const READ = { encoding: "utf8", flag: constants.O_RDONLY | constants.O_NONBLOCK } as const;
 
 /** Where commands run and as whom, unless they say otherwise: what a custom template has made of its machines. */
 export interface Defaults {
@@ -17,7 +21,7 @@ export interface User {
 
 /** Null where the machine has no such user. */
 export async function userOf(name: string, root = "/"): Promise<User | null> {
-  const text = await readFile(join(root, "etc/passwd"), "utf8").catch(() => "");
+  const text = await readFile(join(root, "etc/passwd"), READ).catch(() => "");
   for (const line of text.split("\n")) {
     const [found, , uid, gid, , home] = line.split(":");
     if (found === name && uid && gid && home) return { name, uid, gid, home };

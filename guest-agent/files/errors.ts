@@ -16,6 +16,13 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
   ENAMETOOLONG: "InvalidPath",
   ELOOP: "InvalidPath",
   EINVAL: "InvalidPath",
+  // A FIFO that nobody reads, a socket, a device without its driver; a file of the kernel that has nothing yet.
+  ENXIO: "Unsupported",
+  ENODEV: "Unsupported",
+  EAGAIN: "Unsupported",
+  ERR_FS_CP_FIFO_PIPE: "Unsupported",
+  ERR_FS_CP_SOCKET: "Unsupported",
+  ERR_FS_CP_UNKNOWN: "Unsupported",
 };
 
 const MEANING: Partial<Record<RefusalCode, string>> = {
@@ -27,6 +34,7 @@ const MEANING: Partial<Record<RefusalCode, string>> = {
   NoSpace: "the disk is full",
   TooLarge: "the file would be too large",
   InvalidPath: "the path cannot be used",
+  Unsupported: "it is not a plain file",
 };
 
 /** Runs a step on a path; an error of the file system becomes one of the channel. */

@@ -1,68 +1,76 @@
-import type { Match } from "@svc/contract/control-channel/file-methods.ts";
-import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
-import { readFile, stat } from "node:fs/promises";
-import { relative } from "node:path";
-import { globTest } from "./glob.ts";
-import { walk } from "./walk.ts";
+import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { Worker } from "node:worker_threads";
+import type { Search, SearchResult } from "./matcher.ts";
+import type { SearchReport } from "./search-worker.ts";
+import { Turns } from "./turns.ts";
 
-const DEPTH = 64;
-const PREVIEW_CHARACTERS = 200;
-/** Larger files, and those with a NUL in their first part, are not looked into. */
-const FILE_BYTES = 8 * 1024 * 1024;
-const SAMPLE_BYTES = 8 * 1024;
-/** Backtracking of a regular expression cannot be stopped: it sees no more of a line than this. */
-const LINE_CHARACTERS = 2_000;
+/** Set by scripts/bundle-agent.ts. */
+declare const SEARCH_WORKER: string | undefined;
 
-export interface Search {
-  path: string;
-  glob?: string;
-  text?: string;
-  regex?: string;
-  limit: number;
-}
+/** Threads that search at once: a machine has few processors, and each may hold a file of 8 MiB. */
+const SEARCHES_MAX = 2;
+/** A search that names no time ends after this one: a pattern may backtrack for ever. */
+const SEARCH_MS = 120_000;
+const HEAP_MB = 96;
+/** The program of the threads: the agent's bundle has it inside. */
+const WORKER = new URL(
+  typeof SEARCH_WORKER === "undefined"
+    ? import.meta.resolve("./search-worker.ts")
+    : `data:text/javascript,${encodeURIComponent(SEARCH_WORKER)}`,
+);
 
-/** Files by name and, when asked, lines by content. */
-export async function search({ path, glob, limit, ...content }: Search, signal: AbortSignal) {
-  const fits = glob === undefined ? () => true : globTest(glob);
-  const find = finderOf(content);
-  const matches: Match[] = [];
-  for await (const found of walk(path, DEPTH)) {
-    signal.throwIfAborted();
-    if (!fits(relative(path, found.path))) continue;
-    if (!find) matches.push({ path: found.path });
-    else if (found.isFile) await searchFile(found.path, find, limit, matches);
-    if (matches.length > limit) break;
-  }
-  return { matches: matches.slice(0, limit), truncated: matches.length > limit };
-}
+const turns = new Turns(SEARCHES_MAX);
 
-/** Where a line matches, or -1. */
-type Find = (line: string) => number;
-
-function finderOf({ text, regex }: Pick<Search, "text" | "regex">): Find | null {
-  if (text !== undefined) return (line) => line.indexOf(text);
-  if (regex === undefined) return null;
+/** Searches in a thread of its own, which ends with the request: nothing in a search can hold the agent. */
+export async function search(asked: Search, signal: AbortSignal): Promise<SearchResult> {
+  checkPattern(asked.regex);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(tooLong()), SEARCH_MS);
+  const ended = AbortSignal.any([signal, late.signal]);
   try {
-    const pattern = new RegExp(regex, "u");
-    return (line) => line.search(pattern);
+    await turns.take(ended);
+    return await inThread(asked, ended).finally(() => turns.give());
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function inThread(search: Search, signal: AbortSignal): Promise<SearchResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<SearchReport>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  const limits = { maxOldGenerationSizeMb: HEAP_MB };
+  const worker = new Worker(WORKER, { workerData: search, resourceLimits: limits });
+  worker.once("message", resolve);
+  worker.once("error", (error) => reject(endedBy(error)));
+  worker.once("exit", () => reject(new Error("the search thread ended without a word")));
+  try {
+    const report = await promise;
+    if ("found" in report) return report.found;
+    throw Object.assign(new Error(report.message), { code: report.code });
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // Also in the middle of a pattern. A turn is free only when its thread is.
+    await worker.terminate();
+  }
+}
+
+function checkPattern(regex: string | undefined): void {
+  try {
+    if (regex !== undefined) new RegExp(regex, "u");
   } catch (error) {
     const message = error instanceof Error ? error.message : "";
     throw new RpcError(RPC_CODES.params, `regex: ${message}`, { field: "regex" });
   }
 }
 
-async function searchFile(path: string, find: Find, limit: number, into: Match[]) {
-  const stats = await stat(path).catch(() => null);
-  if (!stats || stats.size > FILE_BYTES) return;
-  const bytes = await readFile(path).catch(() => null);
-  if (!bytes || bytes.subarray(0, SAMPLE_BYTES).includes(0)) return;
-  const lines = bytes.toString().split("\n");
-  for (const [at, whole] of lines.entries()) {
-    const line = whole.slice(0, LINE_CHARACTERS);
-    const column = find(line);
-    if (column < 0) continue;
-    const preview = line.trim().slice(0, PREVIEW_CHARACTERS);
-    into.push({ path, line: at + 1, column: column + 1, preview });
-    if (into.length > limit) return;
-  }
+function endedBy(error: unknown): unknown {
+  const isMemory = error instanceof Error && "code" in error && /MEMORY/.test(String(error.code));
+  if (!isMemory) return error;
+  return refuse("TooLarge", "The search takes too much memory: search a part, or ask for less.");
+}
+
+function tooLong(): RpcError {
+  const text = `The search took longer than ${SEARCH_MS} ms: search a part, or use a simpler pattern.`;
+  return new RpcError(RPC_CODES.timedOut, text);
 }

@@ -1,9 +1,9 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { constants } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { onPath } from "./errors.ts";
+import { openPlain } from "./plain-file.ts";
 import { Writer } from "./writer.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -16,17 +16,14 @@ interface ReadParams {
 
 /** Sends a file, or a part of it, on channel 1. */
 export async function readFile({ path, offset = 0, length }: ReadParams, context: RequestContext) {
-  // Not blocking: a FIFO without a writer must not hold the request.
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
-  await using file = await onPath(path, () => open(path, flags));
-  const stats = await file.stat();
-  if (stats.isDirectory()) throw refuse("IsDirectory", `${path}: it is a directory`);
-  if (!stats.isFile()) throw refuse("Unsupported", `${path}: it is not a plain file`);
+  const { file: opened, stats } = await openPlain(path, constants.O_RDONLY);
+  await using file = opened;
   const end = length === undefined ? Number.POSITIVE_INFINITY : offset + length;
   let at = offset;
   while (at < end && !context.signal.aborted) {
     const size = Math.min(CHUNK_BYTES, end - at);
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size), position: at });
+    const part = { buffer: Buffer.alloc(size), position: at };
+    const { buffer, bytesRead } = await onPath(path, () => file.read(part));
     if (bytesRead === 0) break;
     if (!(await context.stream.write(1, buffer.subarray(0, bytesRead)))) break;
     at += bytesRead;
@@ -44,7 +41,11 @@ interface WriteParams {
 export async function writeFile(params: WriteParams, { stream, signal }: RequestContext) {
   const { path, mode = 0o644, append = false } = params;
   await onPath(path, () => mkdir(dirname(path), { recursive: true }));
-  await using file = await onPath(path, () => open(path, append ? "a" : "w", mode));
+  const flags = constants.O_WRONLY | constants.O_CREAT | (append ? constants.O_APPEND : 0);
+  const { file: opened, stats } = await openPlain(path, flags, mode);
+  await using file = opened;
+  // Only now: what is not a plain file is left as it is.
+  if (!append && stats.size > 0) await onPath(path, () => file.truncate());
   if (params.mode !== undefined) await file.chmod(params.mode);
   const writer = new Writer(file);
   const { promise, resolve, reject } = Promise.withResolvers<number>();

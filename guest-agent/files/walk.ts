@@ -1,5 +1,6 @@
-import { opendir } from "node:fs/promises";
+import { opendir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { kernelFoldersBelow } from "./kernel-folders.ts";
 
 export interface Found {
   path: string;
@@ -7,15 +8,19 @@ export interface Found {
   isFile: boolean;
 }
 
-/** What is below a folder, a level at a time, at most `depth` levels. Folders that cannot be read are left out. */
+/**
+ * What is below a folder, a level at a time, at most `depth` levels. Folders that cannot be read are left out, as is
+ * what lies in /proc and /sys unless the walk begins there.
+ */
 export async function* walk(root: string, depth: number): AsyncGenerator<Found> {
+  const skipped = kernelFoldersBelow(root, await realpath(root));
   let level = [root];
   for (let left = depth; left > 0 && level.length > 0; left -= 1) {
     const next: string[] = [];
     for (const folder of level) {
       for await (const found of children(folder, folder === root)) {
         yield found;
-        if (found.isDirectory) next.push(found.path);
+        if (found.isDirectory && !skipped.has(found.path)) next.push(found.path);
       }
     }
     level = next;

@@ -1,5 +1,5 @@
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
 
@@ -56,6 +56,8 @@ async function nameMachine(
 export function replace(path: string, text: string | Buffer, mode = 0o644): void {
   const draft = `${path}.svc-new`;
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(draft, text, { mode });
+  // A FIFO or a link of that name must not get the text: the file is a new one.
+  rmSync(draft, { recursive: true, force: true });
+  writeFileSync(draft, text, { mode, flag: "wx" });
   renameSync(draft, path);
 }

@@ -1,5 +1,5 @@
 import { Identity } from "@svc/contract/control-channel/identity.ts";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { replace } from "./machine.ts";
@@ -7,6 +7,8 @@ import { replace } from "./machine.ts";
 const PLACE = "run/svc/identity.json";
 /** One page of the kernel's memory: a write of it is whole or has not been. */
 const PAGE_BYTES = 4096;
+/** A FIFO of that name holds no thread. */
+const READ = { encoding: "utf8", flag: constants.O_RDONLY | constants.O_NONBLOCK } as const;
 
 /**
  * Keeps the identity for an agent that is started again in the same life: it answers on without the host's help. Below
@@ -29,7 +31,7 @@ export class IdentityMemory {
 
   /** Null where none was kept, or not whole. */
   async recall(): Promise<Identity | null> {
-    const text = await readFile(this.#file, "utf8").catch(() => "null");
+    const text = await readFile(this.#file, READ).catch(() => "null");
     return Identity.safeParse(parse(text)).data ?? null;
   }
 

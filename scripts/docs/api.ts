@@ -53,7 +53,7 @@ const SOCKETS = `## WebSockets
 |---|---|---|
 | \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 429 the session has 32 sockets · 502 the pool failed |
 | \`/cdp/:sessionId\` | raw DevTools protocol | the same, without 428 |
-| \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · the refusals of a resume · 502 the machine failed |
+| \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · the refusals of a resume · 429 the machine has 64 control sockets · 502 the machine failed |
 | \`/stream/:id\` | the screen of a desktop | 404 bad id, gone, or a sandbox |
 
 The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser or the machine.
@@ -63,10 +63,10 @@ const PREVIEWS = `## Previews
 
 \`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Every request to that host name
 reaches the server inside unchanged: any method, path and body, server-sent events, WebSockets. The token stands in the query \`svc_token\`, in the header
-\`x-svc-preview-token\`, or in the cookie that answers a request with the query. The token lives for an hour, and the guest never sees it. A refusal
+\`x-svc-preview-token\`, or in the cookie that answers a request with the query; a tab is also led to the URL without the token. The cookie opens nothing for pages of other origins. The token lives for an hour, and the guest never sees it. A refusal
 is a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
-\`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 502 the machine failed.
-Cookies of the server inside lose their \`Domain\`: they stay with the preview's host name.
+\`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 429 \`PreviewBusy\`, 256 requests are open · 502 the machine failed.
+Headers of the server inside reach no further than the preview's host name: cookies lose their \`Domain\`.
 `;
 
 function closeTable(): string {

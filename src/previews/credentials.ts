@@ -14,14 +14,37 @@ export const cookieName = (protocol: string): string =>
   protocol === "https:" ? `__Host-${COOKIE}` : COOKIE;
 
 /** The token of a request: what stands in the URL counts before the header, and that before the cookie. */
-export function shownToken({ url, headers }: Request): Shown | null {
+export function shownToken(request: Request): Shown | null {
+  const { url, headers } = request;
   const { searchParams, protocol } = new URL(url);
   const inQuery = searchParams.get(QUERY);
   if (inQuery !== null) return { token: inQuery, in: "query" };
   const inHeader = headers.get(HEADER);
   if (inHeader !== null) return { token: inHeader, in: "header" };
   const inCookie = cookieOf(headers, cookieName(protocol));
-  return inCookie === null ? null : { token: inCookie, in: "cookie" };
+  if (inCookie === null || !mayUseCookie(request)) return null;
+  return { token: inCookie, in: "cookie" };
+}
+
+/** Whether a browser asks for a page in a tab of its own. */
+export function isTopNavigation({ headers, method }: Pick<Request, "headers" | "method">): boolean {
+  const isNavigation = headers.get("sec-fetch-mode") === "navigate";
+  return isNavigation && headers.get("sec-fetch-dest") === "document" && isReading(method);
+}
+
+const isReading = (method: string): boolean => method === "GET" || method === "HEAD";
+
+/**
+ * Whether the cookie counts: a browser sends it along with requests that pages of other origins make. It counts for a
+ * page in a tab of its own, for what the preview itself asks, and where no browser asks.
+ */
+function mayUseCookie(request: Pick<Request, "url" | "headers" | "method">): boolean {
+  const origin = request.headers.get("origin");
+  const site = request.headers.get("sec-fetch-site");
+  if (isTopNavigation(request) || (origin === null && site === null)) return true;
+  if (origin !== null) return origin === new URL(request.url).origin;
+  // `none`: the user asked, no page.
+  return site === "same-origin" || site === "none";
 }
 
 /** What a request calls by its former name, as a sentence; null when it does not. */

@@ -9,7 +9,7 @@ import { withoutToken } from "./credentials.ts";
 import { headersForClient, headersForGuest } from "./headers.ts";
 
 const log = logOf("src");
-const WITHOUT_BODY = [204, 205, 304];
+const WITHOUT_BODY = [101, 204, 205, 304];
 const WITHOUT = { body: null, signal: null };
 
 /** A port of a sandbox at its host. */
@@ -41,9 +41,10 @@ export async function forward(
       throw unreachable();
     },
   );
-  if (answer.status === 101) return answer;
   const isGuests = answer.headers.get(ANSWER_HEADER) === "guest";
-  return isGuests ? fromGuest(answer, cookie) : refused(answer);
+  if (!isGuests && answer.status !== 101) return refused(answer);
+  const { pathname } = new URL(request.url);
+  return fromGuest(answer, headersForClient(answer.headers, pathname, cookie));
 }
 
 /** Path and query of a request, under the port's own path at the host: nothing in them leads out of it. */
@@ -55,11 +56,9 @@ function targetOf({ url }: Request, { url: base, id, port }: PortAtHost): URL {
   return target;
 }
 
-function fromGuest(answer: Response, cookie: string | null): Response {
-  const { status, statusText } = answer;
-  const headers = headersForClient(answer.headers, cookie);
-  const body = WITHOUT_BODY.includes(status) ? null : answer.body;
-  return new Response(body, { status, statusText, headers });
+function fromGuest({ status, statusText, body, webSocket }: Response, headers: Headers): Response {
+  const isBare = WITHOUT_BODY.includes(status);
+  return new Response(isBare ? null : body, { status, statusText, headers, webSocket });
 }
 
 async function refused(answer: Response): Promise<never> {
@@ -67,6 +66,11 @@ async function refused(answer: Response): Promise<never> {
   switch (answer.status) {
     case 425:
       throw new ApiError("PortNotReady", "Nothing listens on this port yet. Try again.");
+    case 429:
+      throw new ApiError(
+        "PreviewBusy",
+        "Too many requests to this machine are open. Wait for one to end.",
+      );
     case 404:
       throw new ApiError("NotRunning", "The machine has ended.");
     default:

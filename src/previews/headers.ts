@@ -3,6 +3,7 @@ import {
   FORWARDED_HEADERS,
   OWN_HEADERS,
 } from "@svc/contract/host-protocol/ports.ts";
+import { answerHeader } from "./answer-header.ts";
 import { cookiesWithoutToken, refererWithoutToken } from "./credentials.ts";
 
 /** Of one connection only, made anew by the runtime, or said by the gateway itself. */
@@ -76,11 +77,17 @@ function addressesOf({ headers, url }: Request): Record<string, string> {
   };
 }
 
-/** The headers of a guest's answer as the client gets them. */
-export function headersForClient(answer: Headers, ownCookie: string | null): Headers {
+/** The headers of a guest's answer as the client gets them. `path`: of the request. */
+export function headersForClient(
+  answer: Headers,
+  path: string,
+  ownCookie: string | null = null,
+): Headers {
   const headers = new Headers();
-  for (const [name, value] of answer)
-    if (!name.startsWith(OWN_HEADERS) && name !== "set-cookie") headers.append(name, value);
+  for (const [name, value] of answer) {
+    const kept = name === "set-cookie" ? null : answerHeader(name, value, path);
+    if (kept !== null) headers.append(name, kept);
+  }
   for (const cookie of answer.getSetCookie()) headers.append("set-cookie", hostOnly(cookie));
   if (ownCookie !== null) headers.append("set-cookie", ownCookie);
   return headers;

@@ -9,6 +9,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   RenamedCredential: "This link is of an older kind",
   NotFound: "There is nothing here",
   NotRunning: "The sandbox is not running",
+  PreviewBusy: "Too much is open here",
 };
 
 /** A refusal in the words of whoever asks: a page for browsers, JSON for programs. It is never kept. */

@@ -7,7 +7,14 @@ import { accepted } from "../accepted.ts";
 import { previewDomain } from "../env.ts";
 import { checkSecrets } from "../middleware/check-secrets.ts";
 import { askAwake } from "../routes/sandboxes/wake.ts";
-import { formerName, type Shown, shownToken, tokenCookie } from "./credentials.ts";
+import {
+  formerName,
+  isTopNavigation,
+  type Shown,
+  shownToken,
+  tokenCookie,
+  withoutToken,
+} from "./credentials.ts";
 import { forward } from "./forward.ts";
 import { refusePreview } from "./refusal.ts";
 
@@ -47,13 +54,24 @@ async function answer(request: Request, env: Env): Promise<Response> {
   if (renamed) throw new ApiError("RenamedCredential", renamed);
   const shown = shownToken(request);
   const claims = shown && (await claimsFor(env, shown, host));
+  const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
+  if (cookie !== null && isTopNavigation(request)) return withoutTokenInSight(request, cookie);
   const id = claims?.id ?? (await findPreview(env.DB, host.label));
   if (id === null) throw noPreview();
   const place = accepted(
     await askAwake(env, id, async (sandbox) => sandbox.visit(host.port, claims !== null)),
   );
-  const cookie = claims && shown?.in === "query" ? cookieFor(request, shown, claims) : null;
   return forward(request, env, { ...place, id, port: host.port }, cookie);
+}
+
+/** Leads a tab to the URL without the token, which a script of the page could read there. */
+function withoutTokenInSight({ url }: Request, cookie: string): Response {
+  const { pathname, search } = new URL(url);
+  // Two slashes would begin the URL of another host.
+  const path = pathname.startsWith("//") ? `/.${pathname}` : pathname;
+  const location = path + withoutToken(search);
+  const headers = { location, "set-cookie": cookie, "cache-control": "no-store" };
+  return new Response(null, { status: 302, headers });
 }
 
 /** The claims of a shown token, when the token is for this host name. */

@@ -112,6 +112,21 @@ test("a WebSocket goes through, with large messages, its protocol and its close"
   expect(await once(socket, "close")).toEqual([4321, Buffer.from("done")]);
 });
 
+test("a WebSocket's answer reaches no further than the host name, as every other answer", async () => {
+  const { host } = new URL(preview.url);
+  const url = `ws://${it.gateway.url.host}/far?svc_token=${preview.token}`;
+  const socket = new WebSocket(url, ["chat"], { headers: { host } });
+  const [{ headers }] = (await once(socket, "upgrade")) as [IncomingMessage];
+  expect(headers["set-cookie"]).toEqual(["a=1", expect.stringMatching(/^svc_token=/)]);
+  expect(headers).toMatchObject({
+    "x-inside": "1",
+    "clear-site-data": '"cache", "storage", "executionContexts"',
+  });
+  expect(headers).not.toHaveProperty("x-svc-answer");
+  socket.close();
+  await once(socket, "close");
+});
+
 test("after a restart of the gateway what was minted works as before, public or by its token", async () => {
   const open = await mint(8000, "?public=1");
   await it.restart(stateDir);

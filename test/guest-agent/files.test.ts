@@ -1,7 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { AgentRig, Output } from "./rig.ts";
 
 let rig: AgentRig;
@@ -80,8 +81,13 @@ describe("transfer", () => {
     await expect(result).rejects.toMatchObject({ code: -32_800 });
   });
 
-  test("a full disk is NoSpace", async () => {
-    await expect(write("/dev/full", Buffer.from("x"))).rejects.toMatchObject(refused("NoSpace"));
+  test.skipIf(process.getuid?.() !== 0)("a full disk is NoSpace", async () => {
+    const disk = at("disk");
+    await mkdir(disk);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "svc-test", disk]);
+    onTestFinished(() => void execFileSync("umount", ["--lazy", disk]));
+    const writing = write(join(disk, "file"), Buffer.alloc(256 * 1024));
+    await expect(writing).rejects.toMatchObject(refused("NoSpace"));
   });
 
   test("what is no plain file is refused, also a FIFO that nobody writes", async () => {

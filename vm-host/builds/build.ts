@@ -103,6 +103,7 @@ export class Build {
     try {
       const { steps, last } = planOf(base.key, this.#ask.steps, base.setting);
       const { vm, done } = await this.#begin(base, steps);
+      vm.guest.breaches.tell = (breach) => this.#tools.log.warn(breach, "guest_broke_contract");
       const ending = (): void => void vm.machine.destroy();
       this.#stop.signal.addEventListener("abort", ending);
       try {

@@ -1,7 +1,7 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES, type Exit } from "@svc/contract/control-channel/methods.ts";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
@@ -11,24 +11,42 @@ import type { MountedVolume } from "../disk/mounted-volume.ts";
 import type { Machine } from "../driver.ts";
 import type { LifeStart } from "../life.ts";
 import { type Self, identityOf } from "./identity.ts";
+import { Breaches } from "./breaches.ts";
+import { KeptBytes, KeptOutput } from "./kept-output.ts";
 import { GuestPort, type HostClient } from "./port.ts";
 import { GuestSocket } from "./socket.ts";
+import { TimeShare } from "./time-share.ts";
 
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
 /** The agent ends a command at its time by itself; an agent that is silent for so long after is gone. */
 const SILENCE_MS = 30_000;
+/** How long the agent may take to connect to a port, or to say that nothing listens. */
+const DIAL_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
 const CLOCK_SLACK_MS = 100;
 /** A clock that is later than this is corrected before anything else. */
 const CLOCK_LIMIT_MS = 300;
 const CLOCK_TRIES = 4;
+
+/** A command that has ended. `free` is called when its output is not needed any more. */
+export interface Executed extends Exit {
+  truncated: boolean;
+  stdout: KeptOutput;
+  stderr: KeptOutput;
+  free(): void;
+}
+
 const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 
 /** What the agent of a machine does for its host. */
 export class Guest {
   /** Resolves when it has been told for the first time who its machine is. */
   readonly identified: Promise<void>;
+  /** What the agent did that it must not. */
+  readonly breaches = new Breaches();
+  readonly #share = new TimeShare();
+  readonly #kept = new KeptBytes();
   /** Small things, answered first. */
   readonly #control: GuestPort;
   readonly #machine: Machine;
@@ -45,7 +63,7 @@ export class Guest {
     this.identified = this.#identified.promise;
     this.#generation = generation;
     this.#word = word;
-    this.#control = new GuestPort(machine.openStream("control"), word);
+    this.#control = this.#port("control");
   }
 
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
@@ -70,9 +88,11 @@ export class Guest {
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
     // After a boot the first answer takes seconds: the time must not be sent before. A saved machine answers at once.
-    if (identity.generation === 1) await this.#control.client.ask("rpc.ping", {});
+    // The time that both may take is the caller's.
+    const { client } = this.#control;
+    if (identity.generation === 1) await client.call("rpc.ping", {}).result;
     const nowMs = Date.now();
-    const done = await this.#control.client.ask("identity.set", { ...identity, nowMs });
+    const done = await this.#control.client.call("identity.set", { ...identity, nowMs }).result;
     const lateMs = Date.now() - nowMs - done.tookMs;
     const setting = this.#correctClock(lateMs);
     if (lateMs >= CLOCK_LIMIT_MS) await setting;
@@ -106,11 +126,28 @@ export class Guest {
   }
 
   /** One command to its end, no shell, 8 MiB of output a stream. */
-  async exec({ cmd, args, cwd, timeoutMs }: Exec, signal?: AbortSignal): Promise<ExecResult> {
-    const streams = {
-      [CHANNELS.output]: [] as Uint8Array[],
-      [CHANNELS.stderr]: [] as Uint8Array[],
-    };
+  async exec(command: Exec, signal?: AbortSignal): Promise<ExecResult> {
+    const done = await this.execute(command, signal);
+    try {
+      const { exitCode, timedOut, oom, truncated, stdout, stderr } = done;
+      return {
+        exitCode,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        ...(timedOut && { timedOut }),
+        ...(oom && { oom }),
+        ...(truncated && { truncated }),
+      };
+    } finally {
+      done.free();
+    }
+  }
+
+  /** The same, with its output as it is kept here. */
+  async execute({ cmd, args, cwd, timeoutMs }: Exec, signal?: AbortSignal): Promise<Executed> {
+    const stdout = new KeptOutput(this.#kept);
+    const stderr = new KeptOutput(this.#kept);
+    const free = (): void => [stdout, stderr].forEach((output) => output.free());
     const params = {
       cmd,
       ...(args && { args }),
@@ -118,22 +155,20 @@ export class Guest {
       ...(timeoutMs !== undefined && { timeoutMs }),
       maxBytes: EXEC_OUTPUT_BYTES,
     };
-    const call = this.#control.client.call("commands.exec", params, {
-      onBytes: (channel, bytes) => {
-        if (channel !== CHANNELS.input) streams[channel].push(bytes.slice());
-      },
+    const { result } = this.#control.client.call("commands.exec", params, {
+      onBytes: (channel, bytes) => (channel === CHANNELS.stderr ? stderr : stdout).add(bytes),
       ...(signal && { signal }),
+      // The agent ends the command at its time. A command without one may run as long as its caller waits.
+      ...(timeoutMs !== undefined && { limitMs: timeoutMs + SILENCE_MS }),
     });
-    const { exitCode, timedOut, oom, truncated } = await answered(call.result, timeoutMs);
-    const text = (channel: 1 | 2): string => Buffer.concat(streams[channel]).toString();
-    return {
-      exitCode,
-      stdout: text(CHANNELS.output),
-      stderr: text(CHANNELS.stderr),
-      ...(timedOut && { timedOut }),
-      ...(oom && { oom }),
-      ...(truncated && { truncated }),
-    };
+    try {
+      const { truncated, ...exit } = await result;
+      const isCut = stdout.isCut || stderr.isCut;
+      return { ...exit, truncated: truncated === true || isCut, stdout, stderr, free };
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
 
   /** Mounts a disk that was just plugged in. */
@@ -187,10 +222,19 @@ export class Guest {
         if (PortConnected.safeParse(params).data?.id === socket.callId) done(() => resolve(socket));
       });
       const done = (settle: () => void): void => {
+        clearTimeout(late);
         stop();
         settle();
       };
-      socket.ended.catch((error: unknown) => done(() => reject(error)));
+      const fail = (error: unknown): void => done(() => reject(error));
+      const late = setTimeout(() => {
+        fail(refuse("Disconnected", "The agent does not connect to the port."));
+        socket.destroy();
+      }, DIAL_MS);
+      socket.ended.then(
+        () => fail(refuse("Disconnected", "The agent ended a connection that never stood.")),
+        fail,
+      );
     });
   }
 
@@ -201,7 +245,13 @@ export class Guest {
 
   get #large(): GuestPort {
     if (!this.#self) throw new Error("the machine has no identity yet");
-    return (this.#bulk ??= new GuestPort(this.#machine.openStream("bulk"), this.#word));
+    return (this.#bulk ??= this.#port("bulk"));
+  }
+
+  #port(name: "control" | "bulk"): GuestPort {
+    const { note: onBreach } = this.breaches;
+    const options = { word: this.#word, share: this.#share, onBreach };
+    return new GuestPort(this.#machine.openStream(name), options);
   }
 }
 

@@ -3,28 +3,50 @@ import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import { Link } from "@svc/contract/control-channel/link.ts";
 import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import { messageOf } from "@svc/host-kit/log.ts";
+import { TimeShare } from "./time-share.ts";
 import { transportOf } from "./transport.ts";
 
 export type HostClient = RpcClient<typeof HOST_METHODS>;
 
-/** One port of a guest: the host's own connection, and those of customers. */
+/** How long an agent may take to answer what has no time of its own. */
+export const AGENT_ANSWER_MS = 60_000;
+
+export interface GuestPortOptions {
+  /** The word that the agent waits for. */
+  word: Uint8Array;
+  /** One for all ports of a machine. */
+  share?: TimeShare;
+  /** The guest broke the contract, and lost a connection by it. */
+  onBreach?: (reason: string) => void;
+}
+
+/** One port of a guest: the host's own connection, and those of customers. Nothing that a guest says throws beyond its port. */
 export class GuestPort {
   readonly #link: Link;
+  readonly #socket: Duplex;
   readonly #listeners = new Set<NotificationHandler>();
+  readonly #share: TimeShare;
+  readonly #onBreach: (reason: string) => void;
   #client: HostClient | null = null;
 
-  /** Begins a life of the port by the word that the agent waits for. */
-  constructor(socket: Duplex, word: Uint8Array) {
-    const hear: NotificationHandler = (method, params) => {
-      for (const listener of this.#listeners) listener(method, params);
-    };
-    const accept = (_connection: number, wire: Wire): Receiver => {
-      this.#client = new RpcClient(wire, HOST_METHODS, hear);
-      return this.#client;
-    };
-    const transport = transportOf(socket);
-    this.#link = new Link({ transport, word, accept, isGuest: false });
-    socket.on("data", (chunk: Buffer) => this.#link.receive(chunk));
+  /** Begins a life of the port. */
+  constructor(
+    socket: Duplex,
+    { word, share = new TimeShare(), onBreach = () => {} }: GuestPortOptions,
+  ) {
+    this.#socket = socket;
+    this.#share = share;
+    this.#onBreach = onBreach;
+    const transport = transportOf(socket, LIMITS.machineHeldBytes, () => {
+      onBreach("the guest does not take what it is sent");
+      socket.destroy();
+    });
+    const accept = (_connection: number, wire: Wire): Receiver => this.#newClient(wire);
+    const noted = (_connection: number, reason: string): void => onBreach(reason);
+    this.#link = new Link({ transport, word, accept, isGuest: false, onBreach: noted });
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     // What follows is its close.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#link.closed("The machine is gone."));
@@ -57,5 +79,27 @@ export class GuestPort {
   listen(listener: NotificationHandler): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  #newClient(wire: Wire): HostClient {
+    const hear: NotificationHandler = (method, params) => {
+      for (const listener of this.#listeners) listener(method, params);
+    };
+    this.#client = new RpcClient(wire, HOST_METHODS, hear, AGENT_ANSWER_MS);
+    return this.#client;
+  }
+
+  #receive(chunk: Buffer): void {
+    const began = performance.now();
+    try {
+      this.#link.receive(chunk);
+    } catch (error) {
+      this.#onBreach(`the port failed: ${messageOf(error)}`);
+      this.#socket.destroy();
+    }
+    const waitMs = this.#share.spend(performance.now() - began);
+    if (waitMs <= 0 || this.#socket.isPaused()) return;
+    this.#socket.pause();
+    setTimeout(() => this.#socket.resume(), waitMs);
   }
 }

@@ -10,9 +10,13 @@ export class GuestSocket extends Duplex {
   readonly #call: PendingCall<object>;
   readonly #abort = new AbortController();
   #wake: (() => void) | null = null;
+  #hasEnded = false;
 
   constructor(call: (options: CallOptions) => PendingCall<object>) {
-    super({ allowHalfOpen: true });
+    // What the reader does not take stays in the stream of the call, where it is counted.
+    super({ allowHalfOpen: true, readableHighWaterMark: 1 });
+    // Also while nobody has it yet: an error that nobody hears would end the process.
+    this.on("error", () => this.destroy());
     this.#call = call({
       onBytes: (channel, bytes) => this.#take(channel, bytes),
       signal: this.#abort.signal,
@@ -20,7 +24,7 @@ export class GuestSocket extends Duplex {
     this.callId = this.#call.id;
     this.ended = this.#call.result;
     this.ended.then(
-      () => this.push(null),
+      () => this.#end(),
       () => this.destroy(),
     );
   }
@@ -71,14 +75,17 @@ export class GuestSocket extends Duplex {
 
   // Credit goes back to the guest only when the reader here has room.
   #take(channel: number, bytes: Uint8Array): Promise<void> | void {
-    if (channel !== CHANNELS.output || this.destroyed) return;
-    if (bytes.length === 0) {
-      this.push(null);
-      return;
-    }
+    if (channel !== CHANNELS.output || this.destroyed || this.#hasEnded) return;
+    if (bytes.length === 0) return this.#end();
     if (this.push(Buffer.from(bytes))) return;
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
+  }
+
+  #end(): void {
+    if (this.#hasEnded || this.destroyed) return;
+    this.#hasEnded = true;
+    this.push(null);
   }
 }

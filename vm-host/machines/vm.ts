@@ -1,11 +1,17 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
+import { Places } from "./places.ts";
 import { MachineUse } from "./use.ts";
 
 /** A customer's open socket. */
 export interface CustomerSocket {
+  /** Bytes that the client has not read yet. */
+  readonly waitingBytes: number;
+  /** Ends the socket with no word: its client does not read. */
+  cut(): void;
   end(code: number, reason: string): void;
   /** The machine was parked: nothing in it answers until its next use. */
   parked(): void;
@@ -29,6 +35,8 @@ export class Vm {
   readonly placed: Omit<VmPlaced, "seq" | "bootId">;
   readonly sockets = new Set<CustomerSocket>();
   readonly use = new MachineUse(() => this.#onUse());
+  /** Requests and sockets of previews. */
+  readonly previews = new Places(LIMITS.machinePreviews);
   /** Whose it is, as its calls say. */
   org: string | null = null;
   /** What is said of it once it is over. */

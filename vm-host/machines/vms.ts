@@ -123,6 +123,8 @@ export class Vms {
   /** A machine of a sandbox that runs now. */
   add(vm: Vm): void {
     this.#vms.set(vm.id, vm);
+    vm.guest.breaches.tell = (breach) =>
+      this.#options.log.warn({ machine: vm.machine.name, ...breach }, "guest_broke_contract");
     void vm.machine.exited.then((words) => void this.#died(vm, words));
     this.#options.onChange();
   }

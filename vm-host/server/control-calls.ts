@@ -1,8 +1,13 @@
-import { Answer, Call, readJson } from "@svc/contract/control-channel/messages.ts";
+import { RequestId, readJson } from "@svc/contract/control-channel/messages.ts";
+import * as z from "zod";
 import type { Vm } from "../machines/vm.ts";
 
 /** The use of a machine, as far as a control socket goes. */
 export type UsedVm = Pick<Vm, "touch" | "begin" | "isParked">;
+
+/** What is looked at of a message: not its parameters, which may be large. */
+const Head = z.object({ method: z.string().exactOptional(), id: RequestId.nullish() });
+type Head = z.infer<typeof Head>;
 
 /** What keeps a socket open. It is no use of the machine. */
 const UPKEEP = ["rpc.ping", "rpc.credit"];
@@ -31,21 +36,18 @@ export class ControlCalls {
 
   /** Takes a text of the client. False when the machine is not to have it. */
   fromClient(payload: Uint8Array): boolean {
-    const { data: call } = Call.safeParse(readJson(payload));
-    if (call && UPKEEP.includes(call.method)) return this.#isForGuest(call);
-    const isLasting = call !== undefined && LASTING.includes(call.method);
-    if (call?.id === undefined || isLasting) this.#vm.touch();
-    else this.#begin(call.id);
+    const { method = "", id } = headOf(payload);
+    if (UPKEEP.includes(method)) return this.#isForGuest({ method, id });
+    if (typeof id !== "number" || LASTING.includes(method)) this.#vm.touch();
+    else this.#begin(id);
     return true;
   }
 
   /** Takes a text of the machine. False when the client has its answer already. */
   fromGuest(payload: Uint8Array): boolean {
-    const message = readJson(payload);
-    const { data: call } = Call.safeParse(message);
-    if (call && !call.method.startsWith("rpc.")) this.#vm.touch();
-    const id = call ? null : Answer.safeParse(message).data?.id;
-    if (typeof id !== "number") return true;
+    const { method, id } = headOf(payload);
+    if (method !== undefined && !method.startsWith("rpc.")) this.#vm.touch();
+    if (method !== undefined || typeof id !== "number") return true;
     if (this.#answered.delete(id)) return false;
     this.#pings.delete(id);
     this.#open.get(id)?.();
@@ -56,7 +58,7 @@ export class ControlCalls {
   /** The machine was parked: pings that it has not answered are answered here. */
   parked(): void {
     for (const id of this.#pings) {
-      this.#answered.add(id);
+      if (this.#answered.size < MOST_COUNTED) this.#answered.add(id);
       this.#pong(id);
     }
     this.#pings.clear();
@@ -74,8 +76,8 @@ export class ControlCalls {
     else this.#open.set(id, this.#vm.begin());
   }
 
-  #isForGuest({ method, id }: Call): boolean {
-    if (method !== "rpc.ping" || id === undefined) return true;
+  #isForGuest({ method, id }: Head): boolean {
+    if (method !== "rpc.ping" || typeof id !== "number") return true;
     if (this.#vm.isParked) {
       this.#pong(id);
       return false;
@@ -88,3 +90,6 @@ export class ControlCalls {
     this.#toClient(JSON.stringify({ jsonrpc: "2.0", id, result: {} }));
   }
 }
+
+/** Nothing of what is no message: the agent says so. */
+const headOf = (payload: Uint8Array): Head => Head.safeParse(readJson(payload)).data ?? {};

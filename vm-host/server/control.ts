@@ -4,13 +4,21 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
-import { BACKLOG_BYTES } from "@svc/host-kit/backlog.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
+import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
 import { ControlCalls } from "./control-calls.ts";
+import { OWN_ANSWER } from "./port-headers.ts";
 
 const PING_MS = 20_000;
+/** What a message that waits for its client takes besides its bytes. */
+const MESSAGE_BYTES = 512;
+/** With so much unread by one client, those of all clients are added up. */
+const UNREAD_BYTES = LIMITS.machineHeldBytes / LIMITS.machineControlSockets;
+
+const TOO_MANY = `The machine has ${LIMITS.machineControlSockets} control sockets open. Close one first.\n`;
 
 const server = new WebSocketServer({
   noServer: true,
@@ -27,6 +35,8 @@ export async function openControl(
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
+  if (vm.sockets.size >= LIMITS.machineControlSockets)
+    return refuseUpgrade(socket, 429, TOO_MANY, OWN_ANSWER);
   socket.setNoDelay(true);
   const webSocket = await new Promise<WebSocket>((resolve) => {
     server.handleUpgrade(request, socket, head, resolve);
@@ -41,11 +51,13 @@ class ControlSocket implements CustomerSocket, Receiver {
   #wire: Wire | null = null;
   #hasPong = true;
   readonly #calls: ControlCalls;
+  /** With what each message takes besides its bytes. */
+  waitingBytes = 0;
 
   constructor(vm: Vm, webSocket: WebSocket) {
     this.#vm = vm;
     this.#webSocket = webSocket;
-    this.#calls = new ControlCalls(vm, (text) => this.#toClient(text, false));
+    this.#calls = new ControlCalls(vm, (text) => this.#toClient(Buffer.from(text), false));
   }
 
   start(): void {
@@ -79,6 +91,10 @@ class ControlSocket implements CustomerSocket, Receiver {
       this.#webSocket.send(JSON.stringify(message));
   }
 
+  cut(): void {
+    this.#webSocket.terminate();
+  }
+
   end(code: number, reason: string): void {
     this.#webSocket.close(code, shortReason(reason));
   }
@@ -97,11 +113,15 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.end(CLOSE_CODES.restart, reason);
   }
 
-  #toClient(payload: Uint8Array | string, isBinary: boolean): void {
+  #toClient(payload: Uint8Array, isBinary: boolean): void {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
-    // The port is shared: it cannot stop for one client that does not read.
-    if (this.#webSocket.bufferedAmount > BACKLOG_BYTES) return this.#webSocket.terminate();
-    this.#webSocket.send(payload, { binary: isBinary });
+    const bytes = payload.length + MESSAGE_BYTES;
+    this.waitingBytes += bytes;
+    // A copy: a message of one byte that waits would keep the whole chunk it came in.
+    this.#webSocket.send(Buffer.from(payload), { binary: isBinary }, () => {
+      this.waitingBytes -= bytes;
+    });
+    if (this.waitingBytes > UNREAD_BYTES) cutSlowest(this.#vm.sockets);
   }
 
   async #toGuest(data: RawData, isBinary: boolean): Promise<void> {
@@ -125,6 +145,17 @@ class ControlSocket implements CustomerSocket, Receiver {
     if (!this.#hasPong) return this.#webSocket.terminate();
     this.#hasPong = false;
     this.#webSocket.ping();
+  }
+}
+
+/** Cuts the clients that have read least, until what waits for the others may be held. The port is shared: it cannot wait for one of them. */
+function cutSlowest(sockets: Iterable<CustomerSocket>): void {
+  const slowest = [...sockets].toSorted((a, b) => b.waitingBytes - a.waitingBytes);
+  let waiting = slowest.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
+  for (const socket of slowest) {
+    if (waiting <= LIMITS.machineHeldBytes) return;
+    waiting -= socket.waitingBytes;
+    socket.cut();
   }
 }
 

@@ -1,25 +1,29 @@
 import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
-import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
 import type { VmCall } from "./call.ts";
+import { Patience } from "./patience.ts";
 
 /** What a refusal of the guest is to a caller of ours. */
-const STATUSES: Record<string, number> = {
-  NotFound: 404,
-  AlreadyExists: 400,
-  Disconnected: 502,
-  IsDirectory: 400,
-  NotDirectory: 400,
-  PermissionDenied: 400,
-  InvalidPath: 400,
-  NoSpace: 400,
-  TooLarge: 400,
-};
+const STATUSES: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    NotFound: 404,
+    AlreadyExists: 400,
+    Disconnected: 502,
+    IsDirectory: 400,
+    NotDirectory: 400,
+    PermissionDenied: 400,
+    InvalidPath: 400,
+    NoSpace: 400,
+    TooLarge: 400,
+    Unsupported: 400,
+  }),
+);
 
 /** GET /vms/:sandboxId/files?path=: the bytes of a file; 404 where there is none. */
 export async function downloadFile(call: VmCall): Promise<void> {
@@ -27,13 +31,21 @@ export async function downloadFile(call: VmCall): Promise<void> {
   await withFile(call, async (vm, path) => {
     const caller = new AbortController();
     response.once("close", () => caller.abort());
+    const patience = new Patience(() => caller.abort());
+    let sent = 0;
     const onBytes = async (channel: number, bytes: Uint8Array): Promise<void> => {
       if (channel !== CHANNELS.output || bytes.length === 0) return;
+      patience.end();
+      sent += bytes.length;
       begin(response);
       if (!response.write(bytes) && !response.destroyed) await whenDrained(response);
+      patience.begin();
     };
     const { signal } = caller;
-    await vm.guest.files.call("files.read", { path }, { onBytes, signal }).result;
+    patience.begin();
+    const reading = vm.guest.files.call("files.read", { path }, { onBytes, signal });
+    const { bytes } = await reading.result.finally(() => patience.end());
+    if (bytes !== sent) throw refuse("Disconnected", `The file has ${bytes} bytes, ${sent} came.`);
     begin(response);
     response.end();
   });
@@ -46,13 +58,19 @@ export async function uploadFile(call: VmCall): Promise<void> {
     const caller = new AbortController();
     const { signal } = caller;
     request.once("aborted", () => caller.abort());
+    const patience = new Patience(() => caller.abort());
     const { stream, result } = vm.guest.files.call("files.write", { path }, { signal });
     // A refusal ends the writing below; it is thrown from the result.
     result.catch(() => null);
-    for await (const chunk of request)
-      if (!(await stream.write(CHANNELS.input, Buffer.from(chunk)))) break;
+    for await (const chunk of request) {
+      patience.begin();
+      const isOpen = await stream.write(CHANNELS.input, Buffer.from(chunk));
+      patience.end();
+      if (!isOpen) break;
+    }
     stream.end(CHANNELS.input);
-    const { bytes } = await result;
+    patience.begin();
+    const { bytes } = await result.finally(() => patience.end());
     replyJson(response, 200, { ok: true, path, bytes });
   });
 }
@@ -82,7 +100,7 @@ function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
   const body: FileRefused = { error: error.message, code };
-  replyJson(response, STATUSES[code] ?? 502, body);
+  replyJson(response, STATUSES.get(code) ?? 502, body);
 }
 
 function begin(response: ServerResponse): void {

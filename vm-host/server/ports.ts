@@ -1,13 +1,16 @@
-import { type IncomingMessage, type ServerResponse, request as httpRequest } from "node:http";
+import { type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
+import type { Places } from "../machines/places.ts";
 import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 
 const TOO_EARLY = 425;
+const TOO_MANY = `The machine has ${LIMITS.machinePreviews} requests open. Wait for one to end.\n`;
 
 /** What a machine is here: ports that can be reached, and a clock of its use. */
 export interface PortVm {
@@ -16,6 +19,7 @@ export interface PortVm {
   /** Notes work in flight: the machine is in use until the returned function is called. */
   begin(): () => void;
   guest: { dial(port: number): Promise<Duplex> };
+  previews: Places;
 }
 
 /** A call for a port of a machine. */
@@ -35,16 +39,15 @@ export async function forwardRequest({
   if (!vm) return replyText(response, 404, "No such machine\n");
   const target = targetOf(rest);
   if (!target) return replyText(response, 400, "Malformed port\n");
-  const over = vm.begin();
-  try {
-    await forward(vm, target, request, response);
-  } finally {
-    over();
-  }
+  const passing = vm.previews.with(async () => {
+    const over = vm.begin();
+    await passRequest(vm, target, request, response).finally(over);
+  });
+  if ((await passing) === null) replyText(response, 429, TOO_MANY);
 }
 
 /** Returns when the whole answer has passed, however long it takes: until then somebody waits for it. */
-async function forward(
+async function passRequest(
   vm: PortVm,
   target: Target,
   request: IncomingMessage,
@@ -81,6 +84,17 @@ export async function forwardUpgrade(
 ): Promise<void> {
   const target = targetOf(rest);
   if (!target) return refuseUpgrade(socket, 400, "Malformed port\n", OWN_ANSWER);
+  const passing = vm.previews.with(async () => passUpgrade(vm, target, request, socket, head));
+  if ((await passing) === null) refuseUpgrade(socket, 429, TOO_MANY, OWN_ANSWER);
+}
+
+async function passUpgrade(
+  vm: PortVm,
+  target: Target,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): Promise<void> {
   const answered = vm.begin();
   const inside = await dial(vm, target.port);
   if (typeof inside === "number") answered();
@@ -139,6 +153,9 @@ function ask(socket: Duplex, target: Target, request: IncomingMessage) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const asked = httpRequest(options, resolve);
     asked.on("error", reject);
+    // An answer of 101 that nobody asked for is no answer.
+    asked.on("upgrade", () => reject(new Error("an upgrade that nobody asked for")));
+    asked.on("close", () => reject(new Error("the connection ended without an answer")));
     request.pipe(asked);
     request.once("aborted", () => asked.destroy());
   });
@@ -160,6 +177,7 @@ function askUpgrade(inside: Duplex, target: Target, request: IncomingMessage) {
     asked.on("upgrade", (answer, _inside, first) => resolve({ answer, first }));
     asked.on("response", (answer) => resolve({ answer, first: null }));
     asked.on("error", reject);
+    asked.on("close", () => reject(new Error("the connection ended without an answer")));
     asked.end();
   });
 }

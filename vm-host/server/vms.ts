@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
@@ -8,6 +8,7 @@ import type { Capability } from "../driver.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
 import { NOT_READY, type VmCall } from "./call.ts";
+import { replyExecuted } from "./exec-answer.ts";
 
 type Can = (capability: Capability) => boolean;
 
@@ -77,12 +78,12 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   try {
-    const result = await vm.guest.exec(body.data, caller.signal);
-    replyJson(response, 200, result);
+    const done = await vm.guest.execute(body.data, caller.signal);
+    await replyExecuted(response, done).finally(() => done.free());
   } catch (error) {
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
-    if (!isRefused(error, "Disconnected")) throw error;
+    if (!(error instanceof RpcError)) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {
     over();

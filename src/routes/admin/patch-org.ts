@@ -7,7 +7,7 @@ import { forgetKeysOf } from "../../middleware/key-cache.ts";
 
 export const patchOrg: Handler = async (c) => {
   const orgId = c.req.param("id") ?? "";
-  const org = await orgs.patchOrg(c.env.DB, orgId, await parseBody(c, PatchOrg));
+  const org = await orgs.patchOrg(c.env.DB, orgId, await parseBody(c, PatchOrg), Date.now());
   if (!org) throw new ApiError("NotFound", "There is no such org.");
   forgetKeysOf(orgId);
   return c.json(org);

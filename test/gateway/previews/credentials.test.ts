@@ -29,6 +29,58 @@ describe("the token", () => {
     expect(shownToken(request(url, headers))).toEqual(shown);
   });
 
+  const navigation = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+  const foreign = { origin: "https://evil.test", "sec-fetch-site": "cross-site" };
+  test.each<[string, boolean, string, Record<string, string>]>([
+    ["no browser", true, "GET", {}],
+    ["no browser that writes", true, "POST", {}],
+    [
+      "a tab, from a link elsewhere",
+      true,
+      "GET",
+      { ...navigation, "sec-fetch-site": "cross-site" },
+    ],
+    ["a tab, by its address", true, "GET", { ...navigation, "sec-fetch-site": "none" }],
+    ["a form elsewhere", false, "POST", { ...navigation, ...foreign }],
+    ["a form of the preview", true, "POST", { ...navigation, origin: "https://p.test" }],
+    ["a page of the preview", true, "GET", { "sec-fetch-site": "same-origin" }],
+    ["a script of the preview that writes", true, "POST", { origin: "https://p.test" }],
+    ["a WebSocket of the preview", true, "GET", { origin: "https://p.test", upgrade: "websocket" }],
+    [
+      "a WebSocket of another page",
+      false,
+      "GET",
+      { origin: "https://evil.test", upgrade: "websocket" },
+    ],
+    ["a script of another page", false, "GET", foreign],
+    ["a script of a page without an origin", false, "GET", { origin: "null" }],
+    [
+      "a picture in another page",
+      false,
+      "GET",
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" },
+    ],
+    [
+      "a picture in another preview",
+      false,
+      "GET",
+      { "sec-fetch-site": "same-site", "sec-fetch-mode": "no-cors" },
+    ],
+    [
+      "a frame of another page",
+      false,
+      "GET",
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" },
+    ],
+    ["the same host by another scheme", false, "GET", { origin: "http://p.test" }],
+  ])("in the cookie, asked by %s, counts: %s", (_who, counts, method, headers) => {
+    const cookie = "__Host-svc_token=c";
+    const asked = new Request("https://p.test/", { method, headers: { ...headers, cookie } });
+    expect(shownToken(asked)).toEqual(counts ? { token: "c", in: "cookie" } : null);
+    const shown = new Request("https://p.test/?svc_token=q", { method, headers });
+    expect(shownToken(shown)).toEqual({ token: "q", in: "query" });
+  });
+
   test("by a former name is told its new one", () => {
     expect(formerName(request("http://p.test/?preview_token=a"))).toContain("svc_token");
     const header = { "x-preview-token": "a" };
@@ -162,7 +214,7 @@ describe("headers", () => {
       ["x-svc-answer", "guest"],
       ["location", "/x?svc_token=kept"],
     ]);
-    const headers = headersForClient(answer, "svc_token=t");
+    const headers = headersForClient(answer, "/", "svc_token=t");
     expect(headers.getSetCookie()).toEqual([
       "a=1; Path=/; Secure",
       "b=2",
@@ -171,5 +223,22 @@ describe("headers", () => {
     ]);
     expect(headers.get("location")).toBe("/x?svc_token=kept");
     expect(headers.has("x-svc-answer")).toBe(false);
+  });
+
+  test.each([
+    ["clear-site-data", '"cookies"', null],
+    ["clear-site-data", '"*"', '"cache", "storage", "executionContexts"'],
+    ["clear-site-data", '"cookies", "storage"', '"storage"'],
+    ["service-worker-allowed", "/", null],
+    ["service-worker-allowed", "../", null],
+    ["service-worker-allowed", "https://evil.test/static/js/", null],
+    ["service-worker-allowed", "/static/js/", "/static/js/"],
+    ["service-worker-allowed", "deeper", "deeper"],
+    ["strict-transport-security", "max-age=9; includeSubDomains; preload", "max-age=9"],
+    ["x-svc-anything", "1", null],
+    ["x-frame-options", "DENY", "DENY"],
+  ])("%s: %s comes as %s", (name, value, kept) => {
+    const headers = headersForClient(new Headers({ [name]: value }), "/static/js/worker.js");
+    expect(headers.get(name)).toBe(kept);
   });
 });

@@ -29,6 +29,57 @@ test("a preview opens by its token in the query, in the header, and in the cooki
   }
 });
 
+test("a tab is led to the URL without the token, so that no script reads it there; nobody else is", async () => {
+  const { mint } = await previewing();
+  const { url, token } = await mint();
+  const tab = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+  const ask = (href: string, init: RequestInit) => call(href, { redirect: "manual", ...init });
+  const at = new URL(url);
+  for (const [path, location] of [
+    ["/", "/"],
+    [`/a%2Fb?x=1&svc_token=${token}&y`, "/a%2Fb?x=1&y"],
+    [`//evil.test/?svc_token=${token}`, "/.//evil.test/"],
+  ] as const) {
+    const href = at.origin + (path === "/" ? `/${at.search}` : path);
+    const led = await ask(href, { headers: tab });
+    expect([led.status, led.headers.get("location")]).toEqual([302, location]);
+    expect(led.headers.get("cache-control")).toBe("no-store");
+    expect(new URL(location, at).host).toBe(at.host);
+    const [cookie = ""] = (led.headers.get("set-cookie") ?? "").split(";");
+    const followed = await call(new URL(location, at).href, { headers: { ...tab, cookie } });
+    expect(followed.status).toBe(200);
+  }
+  for (const init of [
+    {},
+    { method: "POST", headers: tab },
+    { headers: { ...tab, "sec-fetch-dest": "iframe" } },
+    { headers: { "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" } },
+  ])
+    expect((await ask(url, init)).status).toBe(200);
+  const wrong = await ask(withQuery(url, "?svc_token=x"), { headers: tab });
+  expect(await codeOf(wrong)).toEqual(unauthorized);
+});
+
+test("a preview's cookie opens nothing from another origin, and everything from its own", async () => {
+  const { mint } = await previewing();
+  const { url } = await mint();
+  const [cookie = ""] = ((await call(url)).headers.get("set-cookie") ?? "").split(";");
+  const bare = withQuery(url, "");
+  const from = (origin: string, more: Record<string, string>, method: string) =>
+    call(bare, { method, headers: { cookie, origin, ...more } });
+  const events = { accept: "text/event-stream" };
+  const socket = { upgrade: "websocket" };
+  for (const [more, method] of [
+    [{}, "GET"],
+    [{}, "POST"],
+    [events, "GET"],
+    [socket, "GET"],
+  ] as const) {
+    expect(await codeOf(await from("http://evil.test", more, method))).toEqual(unauthorized);
+    expect((await from(new URL(url).origin, more, method)).status).toBeLessThan(400);
+  }
+});
+
 test("a preview's token is in a cookie of the host alone over https", async () => {
   const { mint } = await previewing();
   const url = (await mint()).url.replace("http:", "https:");
@@ -174,4 +225,13 @@ test("a preview of a machine that its host lost or cannot reach is 409 or 502", 
     await host.steer({ ports });
     expect(await codeOf(await call(url))).toEqual({ status: 502, code: "HostUnreachable" });
   }
+});
+
+test("a preview of a machine that has all it may have open is 429 until one request ends", async () => {
+  const { host, mint } = await previewing();
+  const { url } = await mint();
+  await host.steer({ ports: "busy" });
+  const response = await call(url);
+  expect(response.status).toBe(429);
+  expect(await response.json()).toMatchObject({ code: "PreviewBusy" });
 });

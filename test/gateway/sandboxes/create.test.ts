@@ -190,9 +190,9 @@ test("a prepaid org without credit is 402, one with some is served", async () =>
   expect((await create(key)).status).toBe(201);
   // An hour of 8 vCPU and 16 GiB is 64 cents; ten browser hours are 100.
   await env.DB.prepare(
-    "INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at) VALUES (?, ?, 'browser', 0, 36000000)",
+    "INSERT INTO usage_segments (id, org_id, kind, started_at, ended_at) VALUES (?1, ?2, 'browser', ?3, ?3 + 36000000)",
   )
-    .bind(`spent ${orgId}`, orgId)
+    .bind(`spent ${orgId}`, orgId, Date.now())
     .run();
   expect((await create(key)).status).toBe(402);
 });

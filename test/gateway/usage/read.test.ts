@@ -86,13 +86,6 @@ test("usage without a time is the month so far, of this org alone", async () => 
   expect({ segments, cents }).toEqual({ segments: [], cents: 0 });
 });
 
-test("usage of a prepaid org says what is left", async () => {
-  const { key, orgId } = await customer();
-  const patch = { ...json({ creditCents: 100 }, "PATCH"), bearer: ADMIN_TOKEN };
-  await call(`/admin/orgs/${orgId}`, patch);
-  expect((await read(key, `?from=${at(0)}&to=${at(24)}`)).creditCents).toBe(16);
-});
-
 test("usage lists at most a thousand segments, its sums are of all", async () => {
   const { key, orgId } = await newOrg();
   const insert = env.DB.prepare(
@@ -129,4 +122,24 @@ test("usage is 502 and retryable while the database is down", async () => {
   const response = await app.request("/usage", { headers }, { ...env, DB });
   expect(response.status).toBe(502);
   expect(await response.json()).toMatchObject({ retryable: true });
+});
+
+test("usage of a prepaid org says what is left; what was used before credit was given is not taken from it", async () => {
+  const { key, orgId } = await customer();
+  const balance = async () => (await read(key, "")).creditCents ?? Number.NaN;
+  const give = (creditCents: number | null) =>
+    call(`/admin/orgs/${orgId}`, { ...json({ creditCents }, "PATCH"), bearer: ADMIN_TOKEN });
+  await give(50);
+  expect(await balance()).toBe(50);
+  // Begun before, and going on: from now on it counts.
+  const now = Date.now();
+  const open = { id: `o-${orgId}`, orgId, kind: "browser" } as const;
+  await writeSegment(env.DB, { ...open, startedAt: now - 20 * HOUR, endedAt: now + 2 * HOUR });
+  expect(await balance()).toBeCloseTo(30, 1);
+  // A change of something else leaves it.
+  const patch = { ...json({ plan: "starter" }, "PATCH"), bearer: ADMIN_TOKEN };
+  expect((await call(`/admin/orgs/${orgId}`, patch)).status).toBe(200);
+  expect(await balance()).toBeCloseTo(30, 1);
+  await give(null);
+  expect(await balance()).toBeNaN();
 });

@@ -5,14 +5,35 @@ import { type AddressInfo, connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { type WebSocket, WebSocketServer } from "ws";
+import * as z from "zod";
+import { Places } from "../../../vm-host/machines/places.ts";
 import { forwardRequest, forwardUpgrade, type PortVm } from "../../../vm-host/server/ports.ts";
 import { serving } from "./serving.ts";
 
+/** Headers of an upgrade's answer that reach further than the host name of a preview. */
+const FAR_REACHING = [
+  "Set-Cookie: a=1; Domain=preview.test",
+  'Clear-Site-Data: "*"',
+  "X-Svc-Answer: host",
+  "X-Inside: 1",
+];
 /** The ports of a guest that a server listens on. */
 export const OPEN_PORTS = [3000, 8000];
 
 const TEXT = "hello ".repeat(2000);
+
+/** How a host answers for the ports of a machine. */
+export const PortMode = z.enum(["ok", "missing", "fault", "busy", "drop"]).default("ok");
+type PortMode = z.infer<typeof PortMode>;
+
+interface PortCall {
+  vms: Set<string>;
+  id: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
 
 /** The ports of a guest: the host's own code in front of a real HTTP server that says what it was asked. */
 export class FakeGuest {
@@ -22,6 +43,7 @@ export class FakeGuest {
     touch: () => undefined,
     begin: () => () => undefined,
     guest: { dial: (port) => this.#dial(port) },
+    previews: new Places(LIMITS.machinePreviews),
   };
 
   /** What came on the connections of upgrades that it refused, after its refusal. */
@@ -38,6 +60,9 @@ export class FakeGuest {
         request.url?.startsWith("/events") ? this.#events(response) : answer(request, response),
       ),
     );
+    this.#sockets.on("headers", (headers, { url }) => {
+      if (url?.startsWith("/far")) headers.push(...FAR_REACHING);
+    });
     this.#server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => socket.destroy());
       // As many servers do it leaves the connection open: it listens to what comes next on it.
@@ -55,13 +80,12 @@ export class FakeGuest {
     this.#server.close();
   }
 
-  async answer(call: {
-    vms: Set<string>;
-    id: string;
-    request: IncomingMessage;
-    response: ServerResponse;
-  }): Promise<void> {
-    const { request, response, id, vms } = call;
+  async answer(call: PortCall, mode: PortMode): Promise<void> {
+    const { request, response, id } = call;
+    if (mode === "drop") return void response.destroy();
+    if (mode === "fault") return void response.writeHead(500).end("a bug");
+    if (mode === "busy") return void response.writeHead(429).end("too many");
+    const vms = mode === "missing" ? new Set<string>() : call.vms;
     const rest = restOf(request);
     const held = { get: (asked: string) => (vms.has(asked) ? this.#vm : undefined) };
     await forwardRequest({ vms: held, id, rest, request, response });

@@ -11,7 +11,7 @@ import * as z from "zod";
 import type { Duplex } from "node:stream";
 import { FakeBuilds, FakeBuildMode } from "./builds.ts";
 import { FakeFiles, FakeFilesMode } from "./files.ts";
-import { FakeGuest } from "./guest.ts";
+import { FakeGuest, PortMode } from "./guest.ts";
 import { bodyOf, type FakePoolCall, send } from "./pool.ts";
 import { FakeStatesMode, FakeVmStates } from "./vm-states.ts";
 import { LASTING, servingAll } from "./serving.ts";
@@ -43,7 +43,7 @@ export const FakeVmMode = z.object({
   asleep: z.record(z.string(), z.string()).default({}),
   files: FakeFilesMode.default("ok"),
   build: FakeBuildMode.default("ok"),
-  ports: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
+  ports: PortMode,
   upgrade: z.enum(["ok", "missing", "fault", "drop"]).default("ok"),
 });
 export type FakeVmMode = z.infer<typeof FakeVmMode>;
@@ -191,11 +191,8 @@ export class FakeVmHost {
   async #stream(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const id = await this.#idOf(request, "");
     if (id === null) return send(response, 401, "");
-    const { ports } = this.mode;
-    if (what === "ports" && ports === "drop") return void response.destroy();
-    if (what === "ports" && ports === "fault") return send(response, 500, "a bug");
-    const vms = ports === "missing" ? new Set<string>() : this.vms;
-    if (what === "ports") return this.guest.answer({ vms, id, request, response });
+    const { mode, vms } = this;
+    if (what === "ports") return this.guest.answer({ vms, id, request, response }, mode.ports);
     if (!this.vms.has(id)) return void response.writeHead(404).end("No such machine\n");
     await this.files.answer(this.mode.files, request, response);
   }

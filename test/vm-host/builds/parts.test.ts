@@ -148,6 +148,44 @@ describe("a build's log", () => {
     expect(log.page(all + 5)).toMatchObject({ entries: [], nextOffset: all });
   });
 
+  test("leaves out what programs print too fast, says so, and has the last lines of a command", () => {
+    const log = new BuildLog();
+    const lines = log.lines(2, "stdout");
+    const flood = Buffer.alloc(64 * 1024, "\n");
+    const began = performance.now();
+    for (let sent = 0; sent < 10 * 1024 * 1024; sent += flood.length) lines.bytes(flood);
+    lines.bytes(Buffer.from("why it failed\n"));
+    lines.end();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    const { logLines, logLinesPerSecond } = TEMPLATE_LIMITS;
+    // All that a log keeps, and what it takes in five seconds.
+    expect(log.end).toBeLessThan(logLines + 6 * logLinesPerSecond);
+    const newest = log.page(log.end - 200).entries;
+    expect(newest.at(-1)?.line).toBe("why it failed");
+    expect(newest.find(({ stream }) => stream === "system")?.line).toMatch(
+      /^\d+ lines were left out here: a log takes 1000 a second\.$/,
+    );
+  });
+
+  test("keeps no more characters than it may, and a page has no more than a page", () => {
+    const log = new BuildLog();
+    const line = "x".repeat(TEMPLATE_LIMITS.lineCharacters);
+    for (let at = 0; at < TEMPLATE_LIMITS.logLines; at += 1) log.write(1, "stdout", line);
+    const kept = Math.floor(TEMPLATE_LIMITS.logCharacters / line.length);
+    let offset = 0;
+    let lines = 0;
+    for (;;) {
+      const { entries, nextOffset } = log.page(offset);
+      if (entries.length === 0) break;
+      const characters = entries.reduce((sum, entry) => sum + entry.line.length, 0);
+      expect(characters).toBeLessThanOrEqual(TEMPLATE_LIMITS.pageCharacters);
+      lines += entries.length;
+      offset = nextOffset;
+    }
+    expect(lines).toBe(kept);
+    expect(offset).toBe(TEMPLATE_LIMITS.logLines);
+  });
+
   test("tells those who wait", async () => {
     const log = new BuildLog();
     const news = log.changed(60_000);

@@ -52,7 +52,7 @@ beforeEach(async () => {
   const met = once(server, "connection");
   const socket = connect(join(folder, "port.sock"));
   [guest] = await met;
-  port = new GuestPort(socket, FIRST_SYNC_WORD);
+  port = new GuestPort(socket, { word: FIRST_SYNC_WORD });
   await once(guest, "data");
   guest.resume();
   guest.write(answerTo(FIRST_SYNC_WORD));
@@ -192,7 +192,7 @@ test("a client that does not read loses its own socket, and nobody else waits fo
 
 test("a port that is reset, as by a machine that is killed, ends in its close", async () => {
   const socket = connect(join(folder, "port.sock"));
-  const own = new GuestPort(socket, FIRST_SYNC_WORD);
+  const own = new GuestPort(socket, { word: FIRST_SYNC_WORD });
   const asked = own.client.ask("rpc.ping", {});
   socket.emit("error", new Error("read ECONNRESET"));
   await expect(asked).rejects.toMatchObject({ data: { code: "Disconnected" } });
