@@ -193,7 +193,7 @@ describe.skipIf(await missingMachine())("a machine in use", { timeout: LONG }, (
       const { hostname, port, headers } = await previewOf(id);
       const socket = new WebSocket(`ws://${hostname}:${port}/socket`, { headers });
       let said = "";
-      socket.on("message", (data) => (said += String(data)));
+      socket.on("message", (data: Buffer) => (said += data.toString()));
       socket.on("error", () => socket.terminate());
       await once(socket, "close");
       expect(said).toBe(EVENTS);
@@ -232,6 +232,10 @@ describe.skipIf(await missingMachine())("a machine in use", { timeout: LONG }, (
       expect(failed).toEqual({});
       // And rests once nothing uses it any more.
       await (rest === "a park" ? isParked(id) : isPaused(id));
+      // A parked machine answers at once, a paused one once it is resumed.
+      await onControl(made, async ({ client }) => {
+        expect(await client.ask("rpc.ping", {})).toEqual({});
+      });
       await machines.call(`/sandboxes/${id}`, "DELETE");
     },
   );

@@ -29,7 +29,7 @@ test("several works in flight are in use until the last of them ends, each of wh
 });
 
 test("each use is told and counted, the end of work too, so that none in between goes unseen", () => {
-  const told = vi.fn();
+  const told = vi.fn<() => void>();
   const use = new MachineUse(told);
   use.note();
   const over = use.begin();
