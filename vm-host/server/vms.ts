@@ -74,7 +74,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
   if (!body.success) return replyText(response, 400, "Malformed exec\n");
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
-  vm.touch();
+  const over = vm.begin();
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   try {
@@ -86,7 +86,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     if (!(error instanceof RpcError)) throw error;
     replyText(response, 502, "The machine went away\n");
   } finally {
-    vm.touch();
+    over();
   }
 }
 
