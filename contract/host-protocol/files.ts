@@ -1,5 +1,8 @@
 import * as z from "zod";
 
-/** Body of a host's refusal of a file: the guest's own words and its code. A 404 without it means that there is no such machine. */
-export const FileRefused = z.object({ error: z.string(), code: z.string() });
-export type FileRefused = z.infer<typeof FileRefused>;
+/**
+ * Body of a host's answer for a guest that refused or is silent: words and code of the control channel. A 404 without it means
+ * that there is no such machine.
+ */
+export const GuestRefused = z.object({ error: z.string(), code: z.string() });
+export type GuestRefused = z.infer<typeof GuestRefused>;

@@ -145,9 +145,10 @@ export const RevertVm = z.object({ snapshotId: SnapshotId });
 export type RevertVm = z.infer<typeof RevertVm>;
 
 /**
- * Why a state was not changed. `Busy` (409): the machine was in use `unusedMs` ago. `NotRunning` and `NotPaused` (409): the machine is in another state. `SnapshotNotRestorable`
- * (409): the record can never go on here. `SnapshotFailed` (503): the machine goes on as before. `NoCapacity` and
- * `InsufficientCapacity` (503, 507): a resume finds no capacity; the record stays.
+ * Why a state was not changed. `Busy` (409): the machine was in use `unusedMs` ago, and goes on. `NotRunning` and
+ * `NotPaused` (409): the machine is in another state. `SnapshotNotRestorable` (409): the record can never go on here.
+ * `SnapshotFailed` (503): the machine goes on as before. `NoCapacity` and `InsufficientCapacity` (503, 507): a resume
+ * finds no capacity; the record stays.
  */
 export const StateRefused = z.object({
   error: z.string(),

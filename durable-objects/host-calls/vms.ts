@@ -1,3 +1,4 @@
+import { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { type PlaceVm, VmPlaced, VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -76,7 +77,8 @@ export async function endVm(env: Env, base: string, subject: Subject): Promise<v
 /** The answer of a host that was asked about a machine. `missing`: it knows none of that id; `failed`: it answered nothing of use. */
 export type HostAnswer<T> =
   | { type: "ok"; value: T }
-  | { type: "missing" | "failed" | "unreachable" };
+  /** `silent`: the machine runs, and its agent does not answer. */
+  | { type: "missing" | "failed" | "unreachable" | "silent" };
 
 /** Runs a command. An answer that is not a whole result counts as none. */
 export async function execInVm(
@@ -122,10 +124,18 @@ async function ask<T>(
     if (response.status === 404) return { type: "missing" };
     if (response.status === 200) return parsed(what, text, parse);
     noteFault(what, `status ${response.status}`);
-    return { type: "failed" };
+    return { type: isSilent(text) ? "silent" : "failed" };
   } catch (error) {
     noteFault(what, error);
     return { type: "unreachable" };
+  }
+}
+
+function isSilent(text: string): boolean {
+  try {
+    return GuestRefused.parse(JSON.parse(text)).code === "Disconnected";
+  } catch {
+    return false;
   }
 }
 

@@ -2,7 +2,14 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { execInVm } from "../host-calls/vms.ts";
 import { isPlaced, type LiveSandbox } from "./record.ts";
-import { noSandbox, notUsable, resumable, type ResumeFirst, unreachable } from "./refusals.ts";
+import {
+  noSandbox,
+  notUsable,
+  resumable,
+  type ResumeFirst,
+  silent,
+  unreachable,
+} from "./refusals.ts";
 import { use } from "./use.ts";
 
 /** Runs a command to its end. `gone`: aborted when nobody waits for the answer any more, which ends the command. */
@@ -26,5 +33,5 @@ export async function exec(
   if (answer.type === "missing")
     return resumable(after, refusal("NotRunning", "The machine has ended."));
   const isPaused = after?.state.status === "paused";
-  return (isPaused && notUsable(after)) || unreachable();
+  return (isPaused && notUsable(after)) || (answer.type === "silent" ? silent() : unreachable());
 }

@@ -18,6 +18,10 @@ export const noSnapshot = (): Refusal => refusal("NotFound", "There is no such s
 export const unreachable = (): Refusal =>
   refusal("HostUnreachable", "The machine cannot be reached. Try again.");
 
+/** The machine runs on: its agent is started again within a minute. */
+export const silent = (): Refusal =>
+  refusal("HostUnreachable", "The agent of this machine does not answer. Try again in a minute.");
+
 /** Why nothing can be run in a sandbox; null when something can. */
 export function notRunning(sandbox: StoredSandbox | null): Refusal | null {
   switch (sandbox?.state.status) {

@@ -63,7 +63,7 @@ export type SandboxEvent =
   | { type: "called" }
   /** Somebody has asked for its record: that begins the idle window anew and wakes nothing. */
   | { type: "looked" }
-  /** Its host has found that the idle window is over, and could not pause it: it runs on, not billed. */
+  /** Its idle window is over, and its host neither rests it nor says that it is in use: it runs on, not billed. */
   | { type: "notRested" }
   /** Its host has found that the idle window is over, and has ended it. */
   | { type: "idleEnded" }

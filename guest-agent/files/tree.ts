@@ -1,5 +1,8 @@
-import { type Dirent, type FSWatcher, lstatSync, readdirSync, watch } from "node:fs";
-import { basename, join } from "node:path";
+import { type FSWatcher, lstatSync, watch } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { kernelFoldersBelow } from "./kernel-folders.ts";
+import { countedWatch } from "./watch-limit.ts";
 
 export interface TreeListener {
   /** The name of a path came or went (`rename`), or what has it changed (`change`). */
@@ -9,57 +12,97 @@ export interface TreeListener {
   failed: (error: unknown) => void;
 }
 
+/** A folder that is watched, and those in it that are. */
+interface Folder {
+  watcher: FSWatcher;
+  below: Set<string>;
+}
+
+/** Folders that are read at once. */
+const READERS_MAX = 4;
+
 /**
  * Watches a folder and every folder below it, one watch each. A watch reports names in its folder, so a file that an editor
- * replaces is still reported; Node's recursive watch would keep watching the old file. Links are not followed.
+ * replaces is still reported; Node's recursive watch would keep watching the old file. Links are not followed; /proc and
+ * /sys are left out unless the tree begins there. The agent serves others between two folders.
  */
 export class WatchedTree {
   readonly #root: string;
   readonly #listener: TreeListener;
-  readonly #watchers = new Map<string, FSWatcher>();
+  readonly #skipped: ReadonlySet<string>;
+  readonly #folders = new Map<string, Folder>();
+  /** Folders to be watched. `isNew`: what lies in it came after the watch began, and is told. */
+  readonly #waiting: { path: string; isNew: boolean }[] = [];
+  #readers = 0;
+  #isClosed = false;
 
-  constructor(root: string, listener: TreeListener) {
-    this.#root = root;
+  /** `real` is the root without links. */
+  constructor(root: string, real: string, listener: TreeListener) {
+    this.#root = resolve(root);
     this.#listener = listener;
-    for (const [path, entry] of this.#watch(root))
-      if (entry.isDirectory()) this.#enter(path, false);
+    this.#skipped = kernelFoldersBelow(this.#root, real);
+    this.#enter(this.#root, false);
   }
 
   close(): void {
-    for (const watcher of this.#watchers.values()) watcher.close();
-    this.#watchers.clear();
+    this.#isClosed = true;
+    this.#leave(this.#root);
   }
 
-  /** Watches one folder, and answers what lies in it by then. */
-  #watch(folder: string): [string, Dirent][] {
-    const watcher = watch(folder, (event, name) => this.#heard(folder, event, name));
-    watcher.on("error", this.#listener.failed);
-    this.#watchers.set(folder, watcher);
-    const entries = readdirSync(folder, { withFileTypes: true });
-    return entries.map((entry) => [join(folder, entry.name), entry]);
+  #enter(path: string, isNew: boolean): void {
+    this.#waiting.push({ path, isNew });
+    if (this.#readers < READERS_MAX) void this.#read();
   }
 
-  /** `isNew`: what lies in it came after the watch began, and is told. */
-  #enter(folder: string, isNew: boolean): void {
-    this.#leave(folder);
+  async #read(): Promise<void> {
+    this.#readers += 1;
+    for (let next = this.#waiting.pop(); next && !this.#isClosed; next = this.#waiting.pop())
+      await this.#watch(next.path, next.isNew);
+    this.#readers -= 1;
+  }
+
+  /** Watches one folder, and then looks what lies in it by then. */
+  async #watch(path: string, isNew: boolean): Promise<void> {
+    this.#leave(path);
+    // The folder around it went meanwhile, or is another one and will be read itself.
+    if (path !== this.#root && !this.#folders.has(dirname(path))) return;
     try {
-      for (const [path, entry] of this.#watch(folder)) {
-        if (isNew) this.#listener.heard("rename", path);
-        if (entry.isDirectory()) this.#enter(path, isNew);
+      const folder = this.#add(path);
+      for (const entry of await readdir(path, { withFileTypes: true })) {
+        // It went meanwhile, or is another one by now.
+        if (this.#folders.get(path) !== folder) return;
+        const found = join(path, entry.name);
+        if (isNew) this.#listener.heard("rename", found);
+        if (entry.isDirectory() && !this.#skipped.has(found)) this.#enter(found, isNew);
       }
     } catch (error) {
-      this.#leave(folder);
-      // It went meanwhile: the folder around it tells that.
-      if (stillThere(folder)) this.#listener.failed(error);
+      this.#leave(path);
+      // The folder around it tells that it went.
+      if (!this.#isClosed && stillThere(path)) this.#listener.failed(error);
     }
   }
 
-  /** It and what was below it are there no more, or are others. */
-  #leave(folder: string): void {
-    for (const [path, watcher] of this.#watchers) {
-      if (path !== folder && !path.startsWith(`${folder}/`)) continue;
-      watcher.close();
-      this.#watchers.delete(path);
+  #add(path: string): Folder {
+    const watcher = countedWatch(path, () =>
+      watch(path, (event, name) => this.#heard(path, event, name)),
+    );
+    watcher.on("error", this.#listener.failed);
+    const folder: Folder = { watcher, below: new Set() };
+    this.#folders.set(path, folder);
+    this.#folders.get(dirname(path))?.below.add(path);
+    return folder;
+  }
+
+  /** A folder and what was below it are there no more, or are others. */
+  #leave(path: string): void {
+    this.#folders.get(dirname(path))?.below.delete(path);
+    for (const leaving = [path]; leaving.length > 0;) {
+      const one = leaving.pop() ?? path;
+      const folder = this.#folders.get(one);
+      if (!folder) continue;
+      folder.watcher.close();
+      this.#folders.delete(one);
+      leaving.push(...folder.below);
     }
   }
 
@@ -68,7 +111,7 @@ export class WatchedTree {
     const path = join(folder, name);
     const found = lstatSync(path, { throwIfNoEntry: false });
     // Of the folder itself, by its own name; the one around it tells the same, where that is watched.
-    if (!found && name === basename(folder) && !this.#watchers.has(path)) {
+    if (!found && name === basename(folder) && !this.#folders.has(path)) {
       if (folder === this.#root && !stillThere(folder)) this.#listener.heard("rename", folder);
       return;
     }

@@ -1,10 +1,12 @@
 import type { FileEvent } from "@svc/contract/control-channel/file-methods.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { type Stats, watch } from "node:fs";
-import { lstat, stat } from "node:fs/promises";
+import { lstat, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { onPath } from "./errors.ts";
+import { EventLine } from "./event-line.ts";
 import { WatchedTree } from "./tree.ts";
+import { countedWatch } from "./watch-limit.ts";
 
 interface Watch {
   path: string;
@@ -13,36 +15,40 @@ interface Watch {
 
 /** Tells what happens below a path until the request is cancelled. */
 export async function watchFiles({ path, recursive }: Watch, context: RequestContext) {
-  const isFolder = (await onPath(path, () => stat(path))).isDirectory();
+  const { real, isFolder } = await onPath(path, () => lookAt(path));
   const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
   const { signal, notify, id } = context;
   const judge = new ChangeJudge();
-  let order = Promise.resolve();
-  const tell = async (event: string, name: string | null): Promise<void> => {
-    if (name === null) notify("files.event", { id, type: "overflow", path } satisfies FileEvent);
-    else await tellOne(event, isFolder ? join(path, name) : path);
-  };
-  const tellOne = async (event: string, where: string): Promise<void> => {
-    const type = await judge.typeOf(event, where);
-    if (type) notify("files.event", { id, type, path: where } satisfies FileEvent);
-  };
-  // One after another, so that events keep their order.
-  const then = (act: () => Promise<void>): void => void (order = order.then(act));
-  const watcher =
+  const tell = (type: FileEvent["type"], where: string): void =>
+    notify("files.event", { id, type, path: where } satisfies FileEvent);
+  const line = new EventLine(() => tell("overflow", path));
+  const overflow = (): void => line.add(async () => tell("overflow", path));
+  const heard = (event: string, where: string): void =>
+    line.add(async () => {
+      const type = await judge.typeOf(event, where);
+      if (type) tell(type, where);
+    });
+  const one = (event: string, name: string | null): void =>
+    name === null ? overflow() : heard(event, isFolder ? join(path, name) : path);
+  const watcher = await onPath(path, async () =>
     isFolder && recursive
-      ? new WatchedTree(path, {
-          heard: (event, where) => then(() => tellOne(event, where)),
-          overflow: () => then(() => tell("", null)),
-          failed: reject,
-        })
-      : watch(path, (event, name) => then(() => tell(event, name)));
+      ? new WatchedTree(path, real, { heard, overflow, failed: reject })
+      : countedWatch(path, () => watch(path, one)),
+  );
   if ("on" in watcher) watcher.on("error", reject);
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  if (signal.aborted) reject(signal.reason);
   try {
-    return await promise;
+    return await onPath(path, () => promise);
   } finally {
     watcher.close();
   }
+}
+
+async function lookAt(path: string): Promise<{ real: string; isFolder: boolean }> {
+  const [real, stats] = await Promise.all([realpath(path), stat(path)]);
+  return { real, isFolder: stats.isDirectory() };
 }
 
 /** The file systems' clock ticks in steps as long as this. */

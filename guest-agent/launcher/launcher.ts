@@ -63,6 +63,10 @@ interface Order {
   reject: (error: Error) => void;
 }
 
+/** The helper says something every ten seconds. One that has said nothing three times hangs. */
+const LOOK_MS = 15_000;
+const SILENCES_MAX = 3;
+
 /** A process whose end nobody saw: the helper has gone before it. */
 const LOST: Ended = { code: null, signal: "SIGKILL" };
 
@@ -81,6 +85,7 @@ export class Launcher {
   readonly #ends = new Map<number, PromiseWithResolvers<Ended>>();
   #next = 1;
   #rest = "";
+  #silences = 0;
   /** Resolves when the helper is gone, whatever the reason. */
   readonly gone: Promise<void>;
 
@@ -94,7 +99,11 @@ export class Launcher {
       this.#child.once("error", () => resolve());
       this.#child.once("close", () => resolve());
     });
-    void this.gone.then(() => this.#lost());
+    const looks = setInterval(() => this.#look(), LOOK_MS).unref();
+    void this.gone.then(() => {
+      clearInterval(looks);
+      this.#lost();
+    });
   }
 
   /** Starts the helper; `command` is another one for tests. */
@@ -176,13 +185,25 @@ export class Launcher {
     this.#child.stdin?.write(`${words.join(" ")}\n`);
   }
 
+  /** A stopped helper is continued; one that hangs is ended, and `gone` tells. */
+  #look(): void {
+    this.#silences += 1;
+    if (this.#silences > SILENCES_MAX) this.#child.kill("SIGKILL");
+    else if (this.#silences > 1) this.#child.kill("SIGCONT");
+  }
+
   #read(text: string): void {
+    this.#silences = 0;
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop() ?? "";
     for (const line of lines) this.#hear(line.split(" "));
   }
 
   #hear([word, first = "", ...rest]: string[]): void {
+    if (word === "alive") {
+      this.#tell("alive");
+      return;
+    }
     if (word === "exit") {
       this.#ends.get(Number(first))?.resolve(endedFrom(Number(rest[0])));
       this.#ends.delete(Number(first));

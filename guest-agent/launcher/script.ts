@@ -1,13 +1,13 @@
 /**
  * The resident helper: a small process that forks fast, joins a cgroup before it executes anything, adopts what its
- * children leave behind, and holds the system calls that Node has not. Perl, because Debian's perl-base is on every
- * image and has fork, ioctl and syscall. One line is one order; texts are hex, lists joined by commas, `-` is none.
+ * children leave behind, holds the system calls that Node has not, and looks whether the agent still answers. Perl,
+ * because Debian's perl-base is on every image and has fork, ioctl and syscall. One line is one order; texts are hex, lists joined by commas, `-` is none.
  */
 export const HELPER_SCRIPT = String.raw`
 use strict; use warnings;
 my %nr = $ARGV[0] eq 'arm64'
-  ? (setsid => 157, prctl => 167, clock_settime => 112)
-  : (setsid => 112, prctl => 157, clock_settime => 227);
+  ? (setsid => 157, prctl => 167, clock_settime => 112, clock_gettime => 113)
+  : (setsid => 112, prctl => 157, clock_settime => 227, clock_gettime => 228);
 syscall($nr{prctl}, 36, 1, 0, 0, 0);
 # Whatever else the agent was started with is not for its commands.
 for my $fd (map { m{/(\d+)$} ? $1 : () } glob('/proc/self/fd/*')) { if ($fd > 2 && open(my $file, '<&=', $fd)) { close($file) } }
@@ -159,17 +159,36 @@ sub reap {
   for (@gone) { say_line('exit', @$_) if delete $alive{$_->[0]} }
 }
 
+# Looks at the agent every ten seconds. A stopped agent is continued. An agent that has said nothing three times hangs: it
+# is ended, and the machine's first program starts another one. The clock is the one that nobody can set.
+my ($agent, $every, $most, $heard, $missed) = (getppid(), 10, 3, 1, 0);
+sub now { my $time = "\0" x 16; syscall($nr{clock_gettime}, 1, $time); return (unpack('qq', $time))[0] }
+my $look_at = now() + $every;
+sub look {
+  $look_at = now() + $every;
+  my $stat = '';
+  if (open(my $file, '<', "/proc/$agent/stat")) { $stat = <$file> // ''; close($file) }
+  kill('CONT', $agent) if $stat =~ /\) T [^)]*$/;
+  $missed = $heard ? 0 : $missed + 1;
+  $heard = 0;
+  if ($missed >= $most) { print STDERR "the agent hangs and is ended\n"; kill('KILL', $agent) }
+  say_line('alive', '-');
+}
+
 say_line('ready', $$);
 my $buffer = '';
 while (1) {
+  my $wait = $look_at - now();
+  if ($wait <= 0) { look(); next }
   my $want = '';
   vec($want, $_, 1) = 1 for (0, fileno $rung, keys %starting);
-  next if select(my $can = $want, undef, undef, undef) < 0;
+  next if select(my $can = $want, undef, undef, $wait) < 0;
   for my $fd (keys %starting) { started($fd) if vec($can, $fd, 1) }
   reap() if vec($can, fileno $rung, 1);
   next unless vec($can, 0, 1);
   # The agent is gone: nobody reads what its commands say.
   unless (sysread(STDIN, $buffer, 65536, length $buffer)) { kill('KILL', -$_) for keys %alive; exit }
+  $heard = 1;
   while ($buffer =~ s/^([^\n]*)\n//) {
     my ($order, @words) = split(/ /, $1);
     $orders{$order}->(@words) if $orders{$order};

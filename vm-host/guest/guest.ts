@@ -2,7 +2,7 @@ import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
 import { EXEC_OUTPUT_BYTES, type Exit } from "@svc/contract/control-channel/methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused, refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -14,13 +14,12 @@ import { type Self, identityOf } from "./identity.ts";
 import { Breaches } from "./breaches.ts";
 import { KeptBytes, KeptOutput } from "./kept-output.ts";
 import { GuestPort, type HostClient } from "./port.ts";
+import { Presence, SILENCE_MS, silent } from "./presence.ts";
 import { GuestSocket } from "./socket.ts";
 import { TimeShare } from "./time-share.ts";
 
 const METRICS_MS = 5_000;
 const VOLUME_MS = 10_000;
-/** The agent ends a command at its time by itself; an agent that is silent for so long after is gone. */
-const SILENCE_MS = 30_000;
 /** How long the agent may take to connect to a port, or to say that nothing listens. */
 const DIAL_MS = 30_000;
 /** The guest's clock is set as late as its identity arrives: later than this, it is told again. */
@@ -56,6 +55,7 @@ export class Guest {
   #generation: number;
   #word: Uint8Array;
   readonly #identified = Promise.withResolvers<void>();
+  readonly #presence = new Presence(() => this.#control.client.call("rpc.ping", {}).result);
 
   /** Begins a life. What is asked before the agent is up waits in the port. */
   constructor(machine: Pick<Machine, "openStream">, { word, generation }: LifeStart = FIRST_LIFE) {
@@ -72,8 +72,7 @@ export class Guest {
     this.#self = self;
     const made = identityOf(self, this.#generation);
     const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
-    const done = await inTime(this.#introduce(identity), limitMs);
-    if (done === LATE) throw new Error("the agent does not answer");
+    const done = await this.#introduced(identity, limitMs);
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
     this.#bulk?.useWord(this.#word);
@@ -84,6 +83,23 @@ export class Guest {
   /** Begins one more life of a machine that runs on: it does what it will do when it is cloned. */
   begin(): void {
     this.#control.begin();
+  }
+
+  /** An agent that is started anew meanwhile has not heard who its machine is: it is told again. */
+  async #introduced(identity: Identity, limitMs: number): Promise<IdentityDone> {
+    const until = performance.now() + limitMs;
+    for (;;) {
+      const { client } = this.#control;
+      try {
+        const done = await inTime(this.#introduce(identity), until - performance.now());
+        if (done === LATE) throw silent();
+        return done;
+      } catch (error) {
+        // The same client: the machine is gone, and no other one comes.
+        const isAnew = isRefused(error, "Disconnected") && this.#control.client !== client;
+        if (!isAnew) throw error;
+      }
+    }
   }
 
   async #introduce(identity: Identity): Promise<IdentityDone> {
@@ -155,17 +171,20 @@ export class Guest {
       ...(timeoutMs !== undefined && { timeoutMs }),
       maxBytes: EXEC_OUTPUT_BYTES,
     };
+    const left = new AbortController();
     const { result } = this.#control.client.call("commands.exec", params, {
       onBytes: (channel, bytes) => (channel === CHANNELS.stderr ? stderr : stdout).add(bytes),
-      ...(signal && { signal }),
+      signal: signal ? AbortSignal.any([signal, left.signal]) : left.signal,
       // The agent ends the command at its time. A command without one may run as long as its caller waits.
       ...(timeoutMs !== undefined && { limitMs: timeoutMs + SILENCE_MS }),
     });
     try {
-      const { truncated, ...exit } = await result;
+      const { truncated, ...exit } = await this.#presence.answered(result);
       const isCut = stdout.isCut || stderr.isCut;
       return { ...exit, truncated: truncated === true || isCut, stdout, stderr, free };
     } catch (error) {
+      // An agent that comes back must not run what nobody waits for.
+      left.abort();
       free();
       throw error;
     }
@@ -259,6 +278,6 @@ export class Guest {
 async function answered<Result>(answer: Promise<Result>, limitMs?: number): Promise<Result> {
   if (limitMs === undefined) return answer;
   const first = await inTime(answer, limitMs + SILENCE_MS);
-  if (first === LATE) throw refuse("Disconnected", "The agent does not answer.");
+  if (first === LATE) throw silent();
   return first;
 }

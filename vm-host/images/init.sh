@@ -5,6 +5,9 @@ export PATH=/bin
 mount -t devtmpfs dev /dev
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+# Twice what the agent watches (guest-agent/files/watch-limit.ts); the kernel's own limits grow with memory and are too low.
+echo 131072 > /proc/sys/fs/inotify/max_user_watches
+echo 1024 > /proc/sys/fs/inotify/max_user_instances
 for module in /modules/*.ko; do insmod "$module"; done
 tries=0
 while [ ! -b /dev/vda ] && [ $tries -lt 400 ]; do usleep 5000; tries=$((tries + 1)); done

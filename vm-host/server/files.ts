@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
 import { RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
-import type { FileRefused } from "@svc/contract/host-protocol/files.ts";
+import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
@@ -99,7 +99,7 @@ async function withFile(
 function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
-  const body: FileRefused = { error: error.message, code };
+  const body: GuestRefused = { error: error.message, code };
   replyJson(response, STATUSES.get(code) ?? 502, body);
 }
 

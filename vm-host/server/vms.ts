@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { PlaceVm, type VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
@@ -84,7 +85,8 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
     if (!(error instanceof RpcError)) throw error;
-    replyText(response, 502, "The machine went away\n");
+    const { message, data } = error;
+    replyJson(response, 502, { error: message, code: data?.code ?? "" } satisfies GuestRefused);
   } finally {
     over();
   }

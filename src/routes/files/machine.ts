@@ -1,5 +1,5 @@
 import { ApiError } from "@svc/contract/errors.ts";
-import { FileRefused } from "@svc/contract/host-protocol/files.ts";
+import { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { type FileClaims, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import { accepted } from "../../accepted.ts";
@@ -45,7 +45,7 @@ export async function hostRefusal(
 
 function wordsOf(text: string): string | null {
   try {
-    return FileRefused.parse(JSON.parse(text)).error;
+    return GuestRefused.parse(JSON.parse(text)).error;
   } catch {
     return null;
   }

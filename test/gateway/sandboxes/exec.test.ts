@@ -92,6 +92,15 @@ test.each([
   expect(await response.json()).toEqual({ error: expect.any(String), code, ...retryable });
 });
 
+test("exec in a machine whose agent does not answer says so", async () => {
+  const { host, exec } = await running();
+  await host.steer({ exec: "away" });
+  const response = await exec({ cmd: "true" });
+  expect(response.status).toBe(502);
+  const error = "The agent of this machine does not answer. Try again in a minute.";
+  expect(await response.json()).toEqual({ error, code: "HostUnreachable", retryable: true });
+});
+
 test("exec on a host that falls silent while the command runs is 502 then, and the sandbox stays", async () => {
   const { host, exec, stub, id } = await running();
   await host.steer({ exec: "hang" });

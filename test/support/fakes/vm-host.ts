@@ -275,7 +275,7 @@ export class FakeVmHost {
       return void response.once("close", () => this.events.emit("exec cut", id));
     }
     if (exec === "fault") return send(response, 500, "a bug");
-    if (exec === "away") return send(response, 502, "The machine went away\n");
+    if (exec === "away") return send(response, 502, '{"error":"","code":"Disconnected"}');
     if (exec === "odd") return send(response, 200, "{}");
     if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
     const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });

@@ -106,7 +106,7 @@ describe.skipIf(await missingMachine())("shares of a machine", { timeout: MACHIN
     expect(await rig.sh("right", `cat ${at}`)).toBe(before);
   });
 
-  test("a control socket is one to the share's own agent: commands, terminals, files", async () => {
+  test("a control socket is one to the share's own agent: commands, terminals, files, searches", async () => {
     const { url, headers } = await rig.socket("left");
     const webSocket = new WebSocket(url, { headers });
     const messages: { id?: number; result?: object }[] = [];
@@ -123,6 +123,8 @@ describe.skipIf(await missingMachine())("shares of a machine", { timeout: MACHIN
     const run = { cmd: "cat", args: ["/tmp/mark"] };
     expect(await ask(1, "commands.run", run)).toMatchObject({ stdout: "left\n" });
     expect(await ask(2, "files.stat", { path: "/tmp/mark" })).toMatchObject({ size: 5 });
+    const search = { path: "/tmp", text: "left", limit: 1 };
+    expect(await ask(4, "files.search", search)).toMatchObject({ matches: [{ line: 1 }] });
     expect(await ask(3, "pty.open", { cols: 80, rows: 24 })).toMatchObject({
       pid: expect.any(Number),
     });
