@@ -2,6 +2,7 @@ import { benchBrowser } from "./browser/bench.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
+import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
@@ -16,6 +17,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   gateway: benchGateway,
   burst: benchBurst,
   neighbour: benchNeighbour,
+  "hostile-guest": benchHostileGuest,
   vm: benchVm,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,

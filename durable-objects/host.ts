@@ -122,7 +122,8 @@ export class HostDO extends DurableObject<Env> {
       this.#tellLost(host, missing(placed, beat), heardAt),
     ]);
     const { bootId, url, seq } = beat;
-    const from = { hostId, bootId, url, seq, heardAt };
+    const clockMs = beat.type === "vm" ? host.seenAt - beat.sentAt : 0;
+    const from = { hostId, bootId, url, seq, heardAt, clockMs };
     const known = new Map(placed.map((row) => [row.id, row]));
     const { end, again } = await tellReports(beat, (report) =>
       this.#tellNews(from, report, known.get(report.id)),

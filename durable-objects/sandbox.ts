@@ -30,7 +30,7 @@ import { resume } from "./sandbox/resume.ts";
 import { revert, type RevertOrder } from "./sandbox/revert.ts";
 import { snapshot, type SnapshotOrder } from "./sandbox/snapshot.ts";
 import { SANDBOX_TABLE } from "./sandbox/table.ts";
-import { use } from "./sandbox/use.ts";
+import { look } from "./sandbox/use.ts";
 
 /** One sandbox or desktop: its state, its timers, and the way to its machine. */
 export class SandboxDO extends DurableObject<Env> {
@@ -51,9 +51,9 @@ export class SandboxDO extends DurableObject<Env> {
     return createSandbox(this.#live, order);
   }
 
-  /** The sandbox as it is now; null when there is none. Reading it is a use. */
+  /** The sandbox as it is now; null when there is none. Reading it is a use, and wakes nothing. */
   read(): SandboxView | null {
-    const sandbox = use(this.#live);
+    const sandbox = look(this.#live);
     return sandbox && viewOf(sandbox);
   }
 

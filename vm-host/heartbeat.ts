@@ -6,6 +6,7 @@ import type { VmDriver } from "./driver.ts";
 import type { Images } from "./images/images.ts";
 import { type Readiness, TRYING } from "./machinery.ts";
 import type { Capacity } from "./machines/capacity.ts";
+import { hostNowMs } from "./machines/use.ts";
 import type { Vms } from "./machines/vms.ts";
 
 export interface HeartbeatParts {
@@ -32,6 +33,7 @@ export function heartbeatOf(parts: HeartbeatParts): VmHeartbeat {
     type: "vm",
     bootId: vms.bootId,
     seq: vms.nextSeq(),
+    sentAt: hostNowMs(),
     url,
     versions: { qemu: abilities.qemu ?? "" },
     ...(machinery && {

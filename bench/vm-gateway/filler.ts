@@ -63,6 +63,7 @@ export class Filler {
       type: "vm",
       bootId: this.#bootId,
       seq: this.#seq,
+      sentAt: Date.now(),
       url: this.#url,
       versions: { qemu: "none" },
       capabilities: [],

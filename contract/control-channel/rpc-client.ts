@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
+import { FRAME_PAYLOAD_BYTES } from "./frames.ts";
 import { Answer, Call, CommonParams, Credit, readJson } from "./messages.ts";
 import { ContractBreach, RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
 import { type BytesHandler, Stream } from "./stream.ts";
@@ -22,6 +23,14 @@ export interface MethodShape {
 }
 /** Methods by name. */
 export type Shapes = Record<string, MethodShape>;
+
+/** What a client puts up with. */
+export interface ClientLimits {
+  /** How long the answer to an `ask` may take, beyond the `timeoutMs` of the request. */
+  answerMs?: number;
+  /** Longest text of the other side. */
+  textBytes?: number;
+}
 
 /** A request under way. */
 export interface PendingCall<Result> {
@@ -55,23 +64,22 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   readonly #wire: Wire;
   readonly #shapes: Known;
   readonly #onNotification: NotificationHandler;
-  readonly #answerMs: number | undefined;
+  readonly #limits: ClientLimits;
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
   #heldBytes = 0;
   #isClosed = false;
 
-  /** `answerMs`: how long the answer to an `ask` may take, beyond the `timeoutMs` of the request. */
   constructor(
     wire: Wire,
     shapes: Known,
     onNotification: NotificationHandler = () => {},
-    answerMs?: number,
+    limits: ClientLimits = {},
   ) {
     this.#wire = wire;
     this.#shapes = shapes;
     this.#onNotification = onNotification;
-    this.#answerMs = answerMs;
+    this.#limits = limits;
   }
 
   /** Calls a method that has no bytes, and waits for the result. Rejects with `Disconnected` when it takes too long. */
@@ -81,9 +89,10 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     signal?: AbortSignal,
   ): Promise<z.output<Known[Name]["result"]>> {
     const { timeoutMs = 0 } = CommonParams.safeParse(params).data ?? {};
+    const { answerMs } = this.#limits;
     return this.call(method, params, {
       ...(signal && { signal }),
-      ...(this.#answerMs !== undefined && { limitMs: timeoutMs + this.#answerMs }),
+      ...(answerMs !== undefined && { limitMs: timeoutMs + answerMs }),
     }).result;
   }
 
@@ -106,6 +115,8 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   }
 
   text(payload: Uint8Array): void {
+    if (payload.length > (this.#limits.textBytes ?? FRAME_PAYLOAD_BYTES))
+      return this.#wire.close("a text is longer than it may be");
     const message = readJson(payload);
     const { data: call } = Call.safeParse(message);
     if (call) {
@@ -152,8 +163,8 @@ export class RpcClient<Known extends Shapes> implements Receiver {
       sendCredit: (bytes) => this.#notify("rpc.credit", { stream: id, bytes }),
       onHeld: (bytes) => void (this.#heldBytes += bytes),
       onFault: (error) => {
-        this.#giveUp(id, error);
         if (error instanceof ContractBreach) this.#wire.close(error.message);
+        else this.#giveUp(id, error);
       },
     });
   }

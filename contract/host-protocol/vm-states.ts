@@ -23,6 +23,24 @@ export const Stored = {
   durable: z.boolean().exactOptional(),
 };
 
+/** For how long nobody has used a machine, by its host's own clock. */
+const UnusedMs = z.number().nonnegative();
+
+/**
+ * POST /vms/:id/pause and /park. With `unusedMs` a machine rests only if nobody has used it for so long: the host counts its
+ * use and refuses with `Busy`. Without it the customer has asked, and what is under way in the machine is interrupted.
+ */
+export const RestVm = z.object({ unusedMs: UnusedMs.exactOptional() });
+export type RestVm = z.infer<typeof RestVm>;
+
+/** POST /vms/:id/end: the end of a machine that nobody has used for so long. DELETE is the end that the customer asks for. */
+export const EndVm = z.object({ unusedMs: UnusedMs });
+export type EndVm = z.infer<typeof EndVm>;
+
+/** 200 of POST /vms/:id/end: the machine is gone. */
+export const VmEnded = z.object({ state: z.literal("ended") });
+export type VmEnded = z.infer<typeof VmEnded>;
+
 /** 200 of POST /vms/:id/pause: RAM and disk are saved, the process has ended, its capacity is free. */
 export const VmPaused = z.object({
   state: z.literal("paused"),
@@ -67,7 +85,13 @@ export const VmResumed = z.object({
 export type VmResumed = z.infer<typeof VmResumed>;
 
 /** 200 of POST /vms/:id/park: the processors stand still until the next request. The state of the machine stays `running`. */
-export const VmParked = z.object({ state: z.literal("running"), parked: z.literal(true) });
+export const VmParked = z.object({
+  state: z.literal("running"),
+  parked: z.literal(true),
+  bootId: z.string(),
+  /** The sequence number of the host at the park: an older heartbeat knows nothing of the park. */
+  seq: count,
+});
 export type VmParked = z.infer<typeof VmParked>;
 
 /** POST /vms/:id/snapshot: of a running or a paused machine. Idempotent by the id. */
@@ -121,13 +145,15 @@ export const RevertVm = z.object({ snapshotId: SnapshotId });
 export type RevertVm = z.infer<typeof RevertVm>;
 
 /**
- * Why a state was not changed. `NotRunning` and `NotPaused` (409): the machine is in another state. `SnapshotNotRestorable`
- * (409): the record can never go on here. `SnapshotFailed` (503): the machine goes on as before. `NoCapacity` and
- * `InsufficientCapacity` (503, 507): a resume finds no capacity; the record stays.
+ * Why a state was not changed. `Busy` (409): the machine was in use `unusedMs` ago, and goes on. `NotRunning` and
+ * `NotPaused` (409): the machine is in another state. `SnapshotNotRestorable` (409): the record can never go on here.
+ * `SnapshotFailed` (503): the machine goes on as before. `NoCapacity` and `InsufficientCapacity` (503, 507): a resume
+ * finds no capacity; the record stays.
  */
 export const StateRefused = z.object({
   error: z.string(),
   code: z.enum([
+    "Busy",
     "HostCapabilityMissing",
     "InsufficientCapacity",
     "NoCapacity",
@@ -139,5 +165,7 @@ export const StateRefused = z.object({
     "UnknownSnapshot",
   ]),
   retryable: z.boolean(),
+  /** With `Busy`: how long ago the machine was last used; 0 while work is in flight. */
+  unusedMs: UnusedMs.exactOptional(),
 });
 export type StateRefused = z.infer<typeof StateRefused>;

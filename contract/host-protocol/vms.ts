@@ -84,7 +84,9 @@ export const VmReport = z.object({
   checkpointAt: z.number().exactOptional(),
   /** Set when the machine ended without being told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
-  /** Milliseconds since the epoch. */
+  /** Its processors stand still until its next use. */
+  parked: z.literal(true).exactOptional(),
+  /** The last use, in milliseconds since the epoch by the host's own clock: to be compared with `sentAt` alone. */
   lastActivityAt: z.number(),
 });
 export type VmReport = z.infer<typeof VmReport>;
@@ -106,6 +108,8 @@ export const VmHeartbeat = z.object({
   bootId: z.string().min(8).max(64),
   /** Grows by one with every heartbeat and every placement. */
   seq: count,
+  /** When it was said, by the host's own clock, which no change of the wall clock moves. */
+  sentAt: z.number(),
   /** Where the gateway reaches this host. */
   url: z.url({ protocol: /^https?$/ }),
   versions: z.object({ qemu: text, kernel: text.exactOptional() }),

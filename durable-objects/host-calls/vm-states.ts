@@ -2,6 +2,7 @@ import {
   SnapshotTaken,
   StateRefused,
   VmCheckpointed,
+  VmEnded,
   VmParked,
   VmPaused,
   VmResumed,
@@ -25,6 +26,8 @@ const CHANGES = {
   /** From the record that is named, else from the one that the host has. */
   resume: VmResumed,
   park: VmParked,
+  /** Unless it is in use. */
+  end: VmEnded,
   checkpoint: VmCheckpointed,
   snapshot: SnapshotTaken,
   revert: VmResumed,

@@ -3,6 +3,8 @@ import type { Place } from "../host-calls/place.ts";
 /** The heartbeat that a report stands in: where it comes from, and when the host was heard before. */
 export interface Beat extends Place {
   heardAt: number;
+  /** What makes a time of the host's clock a time of the gateway's: added to it. */
+  clockMs: number;
 }
 
 /** What a session or sandbox makes of a report. `end`: the host must not hold it; `wait`: report it again. */

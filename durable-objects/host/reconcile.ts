@@ -120,8 +120,8 @@ export function signatureOf(report: Report): string {
     const { opens, closes, lastClose, ended } = report;
     return JSON.stringify([opens, closes, lastClose, ended]);
   }
-  const { state, ended, lastActivityAt, recordId, durable, checkpointAt } = report;
-  return JSON.stringify([state, ended, lastActivityAt, recordId, durable, checkpointAt]);
+  const { state, ended, parked, lastActivityAt, recordId, durable, checkpointAt } = report;
+  return JSON.stringify([state, ended, parked, lastActivityAt, recordId, durable, checkpointAt]);
 }
 
 /** What the fleet knows of a host. */
@@ -130,7 +130,8 @@ export function recordOf(hostId: string, beat: AnyHeartbeat, seenAt: number): Ho
     const { bootId: _bootId, seq: _seq, slots: _slots, draining = false, ...facts } = beat;
     return { hostId, ...facts, draining, seenAt };
   }
-  const { bootId: _bootId, seq: _seq, vms: _vms, durableSnapshots: _stored, ...known } = beat;
+  const { bootId: _bootId, seq: _seq, vms: _vms, durableSnapshots: _stored, ...rest } = beat;
+  const { sentAt: _sentAt, ...known } = rest;
   const { draining = false, versions, ...facts } = known;
   const { qemu, kernel } = versions;
   const programs = { qemu, ...(kernel !== undefined && { kernel }) };

@@ -41,19 +41,24 @@ export function lifecycleTimers(
   { lastUsedAt, awaySince }: { lastUsedAt: number; awaySince: number | null },
 ): Partial<Record<"park" | "hibernate" | "checkpoint" | "lost", number>> {
   const { habits, parkedAt, isToSleep, checkpointDueAt, isToSave, checkpoint } = lifecycle;
-  const { parkAfterMs, hibernateAfterParkedMs } = habits;
+  const { parkAfterMs } = habits;
+  const sleepMs = sleepAfterMs(habits);
   const isSaved = parkedAt !== null && checkpoint !== null && checkpoint.at >= parkedAt;
   return {
     ...(parkAfterMs !== null && parkedAt === null && { park: lastUsedAt + parkAfterMs }),
-    ...(hibernateAfterParkedMs !== null &&
-      parkedAt !== null &&
-      !isToSleep && { hibernate: parkedAt + hibernateAfterParkedMs }),
+    ...(parkedAt !== null && sleepMs !== null && !isToSleep && { hibernate: lastUsedAt + sleepMs }),
     // Nothing has changed in a parked machine since its last checkpoint.
     ...(checkpointDueAt !== null && !isToSave && !isSaved && { checkpoint: checkpointDueAt }),
     ...(awaySince !== null &&
       checkpoint?.isDurable && { lost: awaySince + LIMITS.checkpointLostMs }),
   };
 }
+
+/** After how long without use a machine is hibernated; null is never. */
+export const sleepAfterMs = ({ parkAfterMs, hibernateAfterParkedMs }: Habits): number | null =>
+  parkAfterMs === null || hibernateAfterParkedMs === null
+    ? null
+    : parkAfterMs + hibernateAfterParkedMs;
 
 /** The machine is used: that wakes a parked one. */
 export function used<L extends LifecycleState>(lifecycle: L, now: number): L {

@@ -4,22 +4,17 @@ import type { HostAnswer } from "../host-calls/vms.ts";
 const longestTimerMs = 2 ** 31 - 1;
 
 interface CallLimits {
-  idleMs: number;
   budgetMs: number | undefined;
   gone?: AbortSignal;
 }
 
-/** Calls to a machine that may take long, and keep it in use meanwhile. */
+/** Calls to a machine that may take long. Its host counts them as use. */
 export class MachineCalls {
   readonly #running = new Set<AbortController>();
 
-  /**
-   * Runs a call. `use` is called now and then and at the end: the machine is in use. A call far beyond its budget is cut,
-   * and so is a call whose caller has `gone`.
-   */
+  /** Runs a call. A call far beyond its budget is cut, and so is a call whose caller has `gone`. */
   async run<T>(
-    { idleMs, budgetMs, gone }: CallLimits,
-    use: () => void,
+    { budgetMs, gone }: CallLimits,
     work: (signal: AbortSignal) => Promise<HostAnswer<T>>,
   ): Promise<HostAnswer<T>> {
     const call = new AbortController();
@@ -27,17 +22,14 @@ export class MachineCalls {
     const cut = () => call.abort();
     gone?.addEventListener("abort", cut);
     if (gone?.aborted) cut();
-    const pulse = setInterval(use, Math.min(idleMs / 2, LIMITS.heartbeatMs));
     const mostMs = Math.min((budgetMs ?? Infinity) + LIMITS.backgroundReleaseMs, longestTimerMs);
     const overdue = setTimeout(cut, mostMs);
     try {
       return await work(call.signal);
     } finally {
-      clearInterval(pulse);
       clearTimeout(overdue);
       gone?.removeEventListener("abort", cut);
       this.#running.delete(call);
-      use();
     }
   }
 

@@ -1,11 +1,13 @@
 import type { Refusal } from "@svc/contract/errors.ts";
 import { changeVm } from "../host-calls/vm-states.ts";
-import { wantsPause } from "./duties.ts";
 import { applyChange, type Change, factsOfSaved } from "./machine-change.ts";
-import { isPlaced, type LiveSandbox, type StoredSandbox } from "./record.ts";
+import { isPlaced, type LiveSandbox, type PlacedSandbox, type StoredSandbox } from "./record.ts";
 import { noSandbox, notRunning, notSaved } from "./refusals.ts";
 
-/** Saves memory and disk and frees the place of the cap. A sandbox that is paused already stays so. */
+/**
+ * Saves memory and disk and frees the place of the cap, because the customer asks for it: what is under way in the machine
+ * is interrupted. A sandbox that is paused already stays so.
+ */
 export function pause(live: LiveSandbox): Promise<{ paused: true } | Refusal> {
   return live.lane.run(async () => {
     const sandbox = live.record.tick();
@@ -15,23 +17,20 @@ export function pause(live: LiveSandbox): Promise<{ paused: true } | Refusal> {
   });
 }
 
-/** Pauses the machine as its lifecycle asks, unless it was used meanwhile. */
-export function pauseIdle(live: LiveSandbox): Promise<void> {
-  return live.lane.run(async () => {
-    const sandbox = live.record.tick();
-    if (!sandbox || !wantsPause(sandbox.state)) return;
-    const refused = await applyChange(live, await save(live.env, sandbox));
-    // A host that cannot pause will not learn it: the machine is kept for a while.
-    if (refused && refused.refused.code !== "HostCapabilityMissing")
-      throw new Error(refused.refused.message);
-  });
-}
-
 async function save(env: Env, sandbox: StoredSandbox | null): Promise<Change> {
   const refused = notRunning(sandbox);
   if (refused || !isPlaced(sandbox)) return refused ?? noSandbox();
   const answer = await changeVm(env, sandbox.place.url, sandbox, "pause");
   if (answer.type !== "ok") return notSaved(answer, "paused");
-  const { isDurable, ...facts } = await factsOfSaved(env, sandbox, answer.value);
+  return savedBy(env, sandbox, answer.value);
+}
+
+/** The change that a host has made which has paused a machine. */
+export async function savedBy(
+  env: Env,
+  sandbox: PlacedSandbox,
+  saved: Parameters<typeof factsOfSaved>[2],
+): Promise<Change> {
+  const { isDurable, ...facts } = await factsOfSaved(env, sandbox, saved);
   return { event: { type: "paused", at: Date.now(), isDurable }, facts };
 }

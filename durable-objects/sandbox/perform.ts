@@ -7,8 +7,8 @@ import { notePlacement } from "../host/placement.ts";
 import { checkpoint } from "./checkpoint.ts";
 import type { SandboxDuty } from "./duties.ts";
 import { park } from "./park.ts";
-import { pauseIdle } from "./pause.ts";
 import { isOver, type LiveSandbox, type StoredSandbox, viewOf } from "./record.ts";
+import { endIdle, pauseIdle } from "./rest.ts";
 import { breakOff } from "./snapshot.ts";
 import type { SandboxEvent } from "./state.ts";
 import { giveBackVolumes } from "./volumes.ts";
@@ -34,11 +34,11 @@ export async function perform(
       await giveBackVolumes(env, sandbox);
       return [];
     case "pause":
-      await pauseIdle(live);
-      return [];
+      return pauseIdle(live);
+    case "end":
+      return endIdle(live);
     case "park":
-      await park(live);
-      return [];
+      return park(live);
     case "checkpoint":
       await checkpoint(live);
       return [];

@@ -83,6 +83,7 @@ export function notResumed(answer: NotChanged): Refusal {
     case "NotPaused":
     case "NotRunning":
       return notRestorable(refused.error);
+    case "Busy":
     case "HostCapabilityMissing":
     case "ResumeFailed":
     case "SnapshotFailed":

@@ -61,8 +61,12 @@ function pausedBy({ durable = false }: VmReport, at: number): SandboxEvent[] {
   return durable ? [paused, { type: "stored" }] : [paused];
 }
 
-function eventsOf(status: "running" | "paused", { heardAt }: Beat, vm: VmReport): SandboxEvent[] {
-  const { state, ended, lastActivityAt, durable = false } = vm;
+function eventsOf(
+  status: "running" | "paused",
+  { heardAt, clockMs }: Beat,
+  vm: VmReport,
+): SandboxEvent[] {
+  const { state, ended, lastActivityAt, durable = false, parked: isParked } = vm;
   // A host that reports a machine is back, whoever else has noticed.
   const back: SandboxEvent = { type: "hostBack" };
   if (ended) return [back, { type: "hostEnded" }];
@@ -71,5 +75,7 @@ function eventsOf(status: "running" | "paused", { heardAt }: Beat, vm: VmReport)
   const resumed: SandboxEvent[] =
     status === "paused" && state === "running" ? [{ type: "resumed" }] : [];
   const stored: SandboxEvent[] = durable ? [{ type: "stored" }] : [];
-  return [back, ...resumed, ...stored, { type: "activity", at: lastActivityAt }];
+  const at = lastActivityAt + clockMs;
+  const used: SandboxEvent = { type: "activity", at, ...(isParked && { isParked }) };
+  return [back, ...resumed, ...stored, used];
 }

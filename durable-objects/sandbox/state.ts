@@ -13,6 +13,8 @@ export interface Running extends LifecycleState {
   /** The rolling idle window: it ends at `expiresAt` unless something happens before. */
   idleMs: number;
   expiresAt: number;
+  /** The idle window is over by what is known here. Its host alone knows whether it is, and is asked. */
+  isExpired: boolean;
   onTimeout: OnTimeout;
   /** When its host was last heard, while that is away; null while it is registered. */
   awaySince: number | null;
@@ -55,8 +57,16 @@ export type SandboxState = Starting | Running | Paused | Releasing | Gone | Fail
 export type SandboxEvent =
   | { type: "placed"; idleMs: number; onTimeout: OnTimeout; habits: Habits }
   | { type: "createFailed" }
-  /** The machine was used at `at`, which may be a while ago: the host tells of it with its heartbeats. */
-  | { type: "activity"; at: number }
+  /** Its host says that it was in use at `at`, and whether its processors stand still since. */
+  | { type: "activity"; at: number; isParked?: true }
+  /** A request is on its way to the machine, which it wakes. */
+  | { type: "called" }
+  /** Somebody has asked for its record: that begins the idle window anew and wakes nothing. */
+  | { type: "looked" }
+  /** Its idle window is over, and its host neither rests it nor says that it is in use: it runs on, not billed. */
+  | { type: "notRested" }
+  /** Its host has found that the idle window is over, and has ended it. */
+  | { type: "idleEnded" }
   | { type: "idleSet"; idleMs: number }
   | { type: "delete" }
   /** The host has paused it, at `at`. */

@@ -1,6 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { RETRY_MS, type Table } from "../live/duty-record.ts";
-import { duties, parkedSince, type SandboxDuty, wantsCheckpoint } from "./duties.ts";
+import { duties, parkedSince, type SandboxDuty, wantsCheckpoint, wantsEnd } from "./duties.ts";
 import type { StoredSandbox } from "./record.ts";
 import type { SandboxEvent } from "./state.ts";
 import { step, timers } from "./transitions.ts";
@@ -53,6 +53,7 @@ const stopsGuest = (duty: SandboxDuty): boolean => duty === "pause" || duty === 
 function isDone(now: StoredSandbox, seen: StoredSandbox, duty: SandboxDuty): boolean {
   if (duty === "snapshot") return !now.taking;
   if (duty === "checkpoint") return !wantsCheckpoint(now.state);
+  if (duty === "end") return !wantsEnd(now.state);
   if (duty === "park") return parkedSince(now.state) === parkedSince(seen.state);
   if (duty === "usage") return JSON.stringify(now.state.bill) === JSON.stringify(seen.state.bill);
   return now.state.status === seen.state.status && now.listedExpiresAt === seen.listedExpiresAt;

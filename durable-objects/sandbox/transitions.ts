@@ -1,13 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { OnTimeout } from "@svc/contract/vm/lifecycle.ts";
 import type { GoneReason } from "@svc/contract/vm/sandbox.ts";
-import {
-  checkpointed,
-  checkpointStored,
-  lifecycleTimers,
-  newLifecycle,
-  used,
-} from "./lifecycle.ts";
+import { checkpointed, checkpointStored, lifecycleTimers, newLifecycle } from "./lifecycle.ts";
 import type {
   Gone,
   Paused,
@@ -18,23 +12,27 @@ import type {
   SandboxTimers,
   Starting,
 } from "./state.ts";
-import { closeSpan, dropWritten, isBilling, NO_BILL, openSpan, type Span } from "./bill.ts";
+import { dropWritten, NO_BILL, openSpan, type Span } from "./bill.ts";
+import { awayFrom, billing, fromUse, stopped, usedNow } from "./window.ts";
 
 /**
- * How long a machine is kept beyond its idle window. A machine that should be paused on a host that cannot pause runs on,
- * not billed, for a day: ending it would lose the customer's work.
+ * How long a machine is kept beyond its idle window when its host neither rests it nor says that it is in use. A machine
+ * that should be paused runs on, not billed, for a day: ending it would lose the customer's work.
  */
-const KEPT_MS: Record<OnTimeout, number> = { kill: 0, pause: LIMITS.unpausableKeptMs };
+const KEPT_MS: Record<OnTimeout, number> = {
+  kill: LIMITS.unaskedKeptMs,
+  pause: LIMITS.unpausableKeptMs,
+};
 
 export function timers(state: SandboxState): SandboxTimers {
   switch (state.status) {
     case "starting":
       return { giveUp: state.giveUpAt };
     case "running": {
-      const { expiresAt, idleMs, awaySince, onTimeout, bill } = state;
+      const { expiresAt, idleMs, awaySince, onTimeout, isExpired } = state;
       const lifecycle = lifecycleTimers(state, { lastUsedAt: expiresAt - idleMs, awaySince });
       const idle = expiresAt + KEPT_MS[onTimeout];
-      return { ...lifecycle, ...(isBilling(bill) && { window: expiresAt }), idle };
+      return { ...lifecycle, ...(!isExpired && { window: expiresAt }), idle };
     }
     case "releasing":
       return { forced: state.endedAt + LIMITS.backgroundReleaseMs };
@@ -93,8 +91,6 @@ function afterTimer(state: SandboxState, name: string, at: number): SandboxState
 }
 
 function runningAfterTimer(state: Running, name: string, at: number): SandboxState {
-  // Nothing is billed beyond the idle window, whatever becomes of the machine.
-  const stopped = { ...state, bill: closeSpan(state.bill, state.expiresAt) };
   switch (name) {
     case "park":
       return { ...state, parkedAt: at };
@@ -105,9 +101,9 @@ function runningAfterTimer(state: Running, name: string, at: number): SandboxSta
     case "lost":
       return pausedFrom(state, at, true);
     case "window":
-      return stopped;
+      return { ...state, isExpired: true };
     default:
-      return over(stopped, "idle", at);
+      return over(state, "idle", at);
   }
 }
 
@@ -124,6 +120,10 @@ function fromStarting(state: Starting, event: SandboxEvent, now: number): Sandbo
       return { status: "gone", reason: "deleted", endedAt: now, expiresAt: now, bill };
     }
     case "activity":
+    case "called":
+    case "looked":
+    case "notRested":
+    case "idleEnded":
     case "idleSet":
     case "paused":
     case "resumed":
@@ -144,9 +144,14 @@ function fromStarting(state: Starting, event: SandboxEvent, now: number): Sandbo
 function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxState {
   switch (event.type) {
     case "activity":
-      return usedAt(state, Math.min(event.at, now), now);
+    case "called":
+    case "looked":
     case "idleSet":
-      return usedAt({ ...state, idleMs: event.idleMs, expiresAt: 0 }, now, now);
+      return fromUse(state, event, now);
+    case "notRested":
+      return state.isExpired ? { ...state, bill: stopped(state, now) } : state;
+    case "idleEnded":
+      return gone(over(state, "idle", Math.min(state.expiresAt, now)), now);
     case "delete":
       return over(state, "deleted", now);
     case "hostEnded":
@@ -154,12 +159,10 @@ function fromRunning(state: Running, event: SandboxEvent, now: number): SandboxS
     case "hostLost":
       if (state.checkpoint?.isDurable) return pausedFrom(state, event.seenAt, true);
       return gone(over({ ...state, awaySince: event.seenAt }, "host_lost", now), now);
-    case "hostAway": {
-      const awaySince = state.awaySince ?? event.seenAt;
-      return { ...state, awaySince, bill: closeSpan(state.bill, awaySince) };
-    }
+    case "hostAway":
+      return awayFrom(state, event.seenAt);
     case "reverted":
-      return usedAt({ ...state, ...newLifecycle(state.habits, now) }, now, now);
+      return usedNow({ ...state, ...newLifecycle(state.habits, now) }, now);
     case "paused":
       return pausedFrom(state, event.at, event.isDurable);
     case "checkpointed":
@@ -195,6 +198,10 @@ function fromPaused(state: Paused, event: SandboxEvent, now: number): SandboxSta
     case "placed":
     case "createFailed":
     case "activity":
+    case "called":
+    case "looked":
+    case "notRested":
+    case "idleEnded":
     case "checkpointed":
     case "reverted":
     case "paused":
@@ -218,34 +225,22 @@ function runningSince(
   now: number,
   { idleMs, onTimeout, habits, bill }: Pick<Running, "idleMs" | "onTimeout" | "habits" | "bill">,
 ): Running {
-  const facts = { idleMs, expiresAt: now + idleMs, onTimeout, awaySince: null };
+  const window = { idleMs, expiresAt: now + idleMs, isExpired: false };
+  const facts = { ...window, onTimeout, awaySince: null };
   return { status: "running", ...facts, ...newLifecycle(habits, now), bill: openSpan(bill, now) };
 }
 
 /** The machine does not run any more, and can be resumed. */
 function pausedFrom(state: Running, at: number, isDurable: boolean): Paused {
-  const { idleMs, expiresAt, onTimeout, habits, awaySince } = state;
-  const bill = closeSpan(state.bill, Math.min(at, awaySince ?? at));
+  const { idleMs, expiresAt, onTimeout, habits } = state;
+  const bill = stopped(state, at);
   return { status: "paused", idleMs, expiresAt, onTimeout, habits, isDurable, bill };
-}
-
-/** The idle window begins anew. A use older than the last known one changes nothing. */
-function usedAt(state: Running, at: number, now: number): Running {
-  const expiresAt = Math.max(state.expiresAt, at + state.idleMs);
-  return expiresAt === state.expiresAt ? state : billing(used({ ...state, expiresAt }, now), now);
-}
-
-/** Opens a span when the machine is to be billed: its host is there, and its idle window runs. */
-function billing(state: Running, now: number): Running {
-  if (state.awaySince !== null || now >= state.expiresAt) return state;
-  return { ...state, bill: openSpan(state.bill, now) };
 }
 
 /** The sandbox ends. A machine on a host that is away is not billed past the last heartbeat. */
 function over(state: Running | Paused, reason: GoneReason, endedAt: number): Releasing {
   const { expiresAt } = state;
-  const awaySince = state.status === "running" ? state.awaySince : null;
-  const bill = closeSpan(state.bill, Math.min(endedAt, awaySince ?? endedAt));
+  const bill = state.status === "running" ? stopped(state, endedAt) : state.bill;
   return { status: "releasing", reason, endedAt, expiresAt, bill };
 }
 

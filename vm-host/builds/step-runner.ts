@@ -155,8 +155,11 @@ export class StepRunner {
       ? ["curl", "--fail", "--silent", "--output", "/dev/null", "--max-time", "5", url]
       : ["bash", "-c", cmd ?? ""];
     const own = { env: envs, ...(cwd !== undefined && { cwd }), timeoutMs: TRY_MS };
-    const asked = this.#guest.files.ask("commands.run", { ...as(user, argv), ...own });
-    return (await asked).exitCode === 0;
+    // As a stream: else what it prints is part of the answer, which has to be short.
+    const params = { ...as(user, argv), ...own, stream: true };
+    const call = this.#guest.files.call("commands.run", params, { signal: this.#signal });
+    call.stream.end(CHANNELS.input);
+    return (await call.result).exitCode === 0;
   }
 
   async #listens(port: number): Promise<boolean> {

@@ -48,7 +48,7 @@ export class Guest {
   readonly #kept = new KeptBytes();
   /** Small things, answered first. */
   readonly #control: GuestPort;
-  readonly #machine: Machine;
+  readonly #machine: Pick<Machine, "openStream">;
   /** Customers, files, connections. Begins with its first use, by a word that is known with the machine's identity. */
   #bulk: GuestPort | null = null;
   #self: Self | null = null;
@@ -58,7 +58,7 @@ export class Guest {
   readonly #presence = new Presence(() => this.#control.client.call("rpc.ping", {}).result);
 
   /** Begins a life. What is asked before the agent is up waits in the port. */
-  constructor(machine: Machine, { word, generation }: LifeStart = FIRST_LIFE) {
+  constructor(machine: Pick<Machine, "openStream">, { word, generation }: LifeStart = FIRST_LIFE) {
     this.#machine = machine;
     this.identified = this.#identified.promise;
     this.#generation = generation;

@@ -13,6 +13,9 @@ export type HostClient = RpcClient<typeof HOST_METHODS>;
 /** How long an agent may take to answer what has no time of its own. */
 export const AGENT_ANSWER_MS = 60_000;
 
+/** Longest text of an agent to its host: parsed, a text may take many times its size. What is longer comes as bytes. */
+const AGENT_TEXT_BYTES = 64 * 1024;
+
 export interface GuestPortOptions {
   /** The word that the agent waits for. */
   word: Uint8Array;
@@ -85,21 +88,28 @@ export class GuestPort {
     const hear: NotificationHandler = (method, params) => {
       for (const listener of this.#listeners) listener(method, params);
     };
-    this.#client = new RpcClient(wire, HOST_METHODS, hear, AGENT_ANSWER_MS);
+    const limits = { answerMs: AGENT_ANSWER_MS, textBytes: AGENT_TEXT_BYTES };
+    this.#client = new RpcClient(wire, HOST_METHODS, hear, limits);
     return this.#client;
   }
 
   #receive(chunk: Buffer): void {
-    const began = performance.now();
+    const beganMs = cpuMs();
     try {
       this.#link.receive(chunk);
     } catch (error) {
       this.#onBreach(`the port failed: ${messageOf(error)}`);
       this.#socket.destroy();
     }
-    const waitMs = this.#share.spend(performance.now() - began);
+    const waitMs = this.#share.spend(cpuMs() - beganMs);
     if (waitMs <= 0 || this.#socket.isPaused()) return;
     this.#socket.pause();
     setTimeout(() => this.#socket.resume(), waitMs);
   }
+}
+
+/** Time that this thread has worked: on a busy computer it stands still for others at times. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
 }

@@ -2,7 +2,7 @@
 const SHARE = 0.25;
 /** How long it may take in one go. */
 const BURST_MS = 20;
-/** Most of one go that counts: the process may have stood still for others. */
+/** Most of one go that counts: a machine waits 100 ms at most. */
 const COUNTED_MS = 25;
 
 /** Keeps one machine from taking the host's time from the others, whatever it says. */

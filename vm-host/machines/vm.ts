@@ -4,6 +4,7 @@ import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import { Places } from "./places.ts";
+import { MachineUse } from "./use.ts";
 
 /** A customer's open socket. */
 export interface CustomerSocket {
@@ -12,6 +13,8 @@ export interface CustomerSocket {
   /** Ends the socket with no word: its client does not read. */
   cut(): void;
   end(code: number, reason: string): void;
+  /** The machine was parked: nothing in it answers until its next use. */
+  parked(): void;
   /** Says what becomes of the machine, right before the end. */
   tell(state: "paused" | "running" | "gone", reason: string): void;
 }
@@ -31,9 +34,9 @@ export class Vm {
   readonly guest: Guest;
   readonly placed: Omit<VmPlaced, "seq" | "bootId">;
   readonly sockets = new Set<CustomerSocket>();
+  readonly use = new MachineUse(() => this.#onUse());
   /** Requests and sockets of previews. */
   readonly previews = new Places(LIMITS.machinePreviews);
-  lastActivityAt = Date.now();
   /** Whose it is, as its calls say. */
   org: string | null = null;
   /** What is said of it once it is over. */
@@ -42,6 +45,8 @@ export class Vm {
   isOver = false;
   /** Its processors stand still until the next request. */
   isParked = false;
+  /** How much is under way that saves it: a request wakes it only after. */
+  #holds = 0;
   #metrics: VmMetrics | null = null;
   #samples: Sample[] = [];
   #pct = 0;
@@ -55,19 +60,44 @@ export class Vm {
 
   /** Notes a request. A parked machine goes on before the request is answered. */
   touch(): void {
-    this.lastActivityAt = Date.now();
-    if (this.isParked) void this.#wake().catch(() => null);
+    this.use.note();
   }
 
-  /** Stops its processors. Nothing else changes: ports, memory and network stay. */
-  async park(): Promise<void> {
-    if (this.isParked) return;
-    const asked = this.lastActivityAt;
+  /** Notes work in flight: the machine is in use until the returned function is called. */
+  begin(): () => void {
+    return this.use.begin();
+  }
+
+  #onUse(): void {
+    if (this.isParked && this.#holds === 0) void this.#wake().catch(() => null);
+  }
+
+  /** Stops its processors. Nothing else changes: ports, memory and network stay. False when it was used meanwhile. */
+  async park(): Promise<boolean> {
+    if (this.isParked) return true;
+    const { count } = this.use;
     await this.metrics().catch(() => null);
     await this.machine.stop();
     this.isParked = true;
     // A request came while it was being stopped.
-    if (this.lastActivityAt !== asked) await this.#wake();
+    if (this.use.count !== count) {
+      await this.#wake();
+      return false;
+    }
+    for (const socket of this.sockets) socket.parked();
+    return true;
+  }
+
+  /** Runs what saves the machine: its processors must not go on in the middle of it, whoever asks for the machine. */
+  async held<T>(work: () => Promise<T>): Promise<T> {
+    const { count } = this.use;
+    this.#holds += 1;
+    try {
+      return await work();
+    } finally {
+      this.#holds -= 1;
+      if (this.use.count !== count) this.#onUse();
+    }
   }
 
   async #wake(): Promise<void> {
@@ -80,8 +110,9 @@ export class Vm {
   }
 
   report(): VmReport {
-    const { id, lastActivityAt, ended } = this;
-    return { id, state: "running", lastActivityAt, ...(ended && { ended }) };
+    const { id, use, ended, isParked } = this;
+    const parked = isParked && ({ parked: true } as const);
+    return { id, state: "running", lastActivityAt: use.lastAt, ...parked, ...(ended && { ended }) };
   }
 
   async metrics(): Promise<VmMetrics> {

@@ -6,6 +6,7 @@ import { PathTaken } from "../volumes/path.ts";
 import { VolumeBusy } from "../volumes/transfer.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import { StateError } from "./state-error.ts";
+import { hostNowMs } from "./use.ts";
 import type { Vm } from "./vm.ts";
 
 /** How a placement ended. */
@@ -63,7 +64,7 @@ export class Vms {
 
   reports(): VmReport[] {
     const starting = [...this.#placing.keys()].map((id): VmReport => {
-      return { id, state: "starting", lastActivityAt: Date.now() };
+      return { id, state: "starting", lastActivityAt: hostNowMs() };
     });
     const { records } = this.#options;
     const running = [...this.#vms.values()].map((vm) => {

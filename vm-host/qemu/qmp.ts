@@ -73,8 +73,11 @@ export class Qmp {
     for (const line of lines) if (line.trim()) this.#take(line);
   }
 
+  /** A QEMU that says anything else than its protocol is given up: an error here would end the host. */
   #take(line: string): void {
-    const { id, error, return: value } = Message.parse(JSON.parse(line));
+    const { data } = Message.safeParse(jsonOf(line));
+    if (!data) return void this.#socket.destroy();
+    const { id, error, return: value } = data;
     const waiting = id === undefined ? undefined : this.#settle(id);
     if (error) waiting?.reject(new Error(error.desc));
     else waiting?.resolve(value);
@@ -89,6 +92,14 @@ export class Qmp {
   #end(error: Error): void {
     this.#isOver = true;
     for (const id of this.#waiting.keys()) this.#settle(id)?.reject(error);
+  }
+}
+
+function jsonOf(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
   }
 }
 

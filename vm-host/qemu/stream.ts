@@ -21,7 +21,9 @@ const Migration = z.object({ status: z.string().optional(), "error-desc": z.stri
 export async function saveStream(machine: QemuMachine, file: string): Promise<void> {
   const { monitor } = machine;
   const path = join(machine.folder, "stream.sock");
-  const server = createServer();
+  const server = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+  });
   server.listen(path);
   await once(server, "listening");
   try {
@@ -33,7 +35,9 @@ export async function saveStream(machine: QemuMachine, file: string): Promise<vo
     const [socket] = await Promise.race([connected, pause(LIMIT_MS, [])]);
     if (!socket) throw new Error("the machine sends nothing");
     try {
-      await Promise.all([pipeline(socket, createWriteStream(file)), completed(machine)]);
+      const signal = AbortSignal.timeout(LIMIT_MS);
+      const writing = pipeline(socket, createWriteStream(file), { signal });
+      await Promise.all([writing, completed(machine)]);
     } catch (error) {
       await monitor.execute("migrate_cancel").catch(() => null);
       throw error;

@@ -40,6 +40,8 @@ export interface NewRecord {
   id: string;
   /** The machine goes on after. */
   isLive: boolean;
+  /** Throws when the record is not wanted any more, once the machine is saved: the machine then goes on. */
+  check?: () => void;
   /** Of a home. */
   home?: SavedHome;
 }
@@ -65,10 +67,11 @@ export class RecordKeeper {
   }
 
   /** Saves a machine. With `isLive` it stands still for `stoppedMs` and goes on, whatever happens; else it stays stopped. */
-  async take(
-    vm: Vm,
-    { kind, id, isLive, home }: NewRecord,
-  ): Promise<{ stored: StoredRecord; stoppedMs: number }> {
+  async take(vm: Vm, wanted: NewRecord): Promise<{ stored: StoredRecord; stoppedMs: number }> {
+    return vm.held(() => this.#take(vm, wanted));
+  }
+
+  async #take(vm: Vm, { kind, id, isLive, home, check }: NewRecord) {
     const { store } = this.#options;
     const recordId = recordIdOf({ kind, id });
     const draft = await store.draft(kind, recordId);
@@ -76,6 +79,7 @@ export class RecordKeeper {
       const { saved, stoppedMs } = await this.#save(vm, draft, isLive);
       const record = await this.#recordOf(vm, saved, { kind, id, recordId });
       if (home) record.home = home;
+      check?.();
       return { stored: await this.keep(draft, record, saved.golden), stoppedMs };
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -236,7 +240,7 @@ export class RecordKeeper {
       life: storedLife(vm.guest.nextLife),
       self: vm.guest.self,
       volumes,
-      lastActivityAt: vm.lastActivityAt,
+      lastActivityAt: vm.use.lastAt,
     };
   }
 

@@ -9,6 +9,7 @@ import { shortReason } from "@svc/host-kit/frames.ts";
 import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
+import { ControlCalls } from "./control-calls.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 
 const PING_MS = 20_000;
@@ -16,8 +17,6 @@ const PING_MS = 20_000;
 const MESSAGE_BYTES = 512;
 /** With so much unread by one client, those of all clients are added up. */
 const UNREAD_BYTES = LIMITS.machineHeldBytes / LIMITS.machineControlSockets;
-/** Their bytes are no activity: a client that only keeps its socket open leaves the machine idle. */
-const UPKEEP = /^\s*\{[^{}]{0,100}"method"\s*:\s*"rpc\./;
 
 const TOO_MANY = `The machine has ${LIMITS.machineControlSockets} control sockets open. Close one first.\n`;
 
@@ -51,15 +50,19 @@ class ControlSocket implements CustomerSocket, Receiver {
   readonly #webSocket: WebSocket;
   #wire: Wire | null = null;
   #hasPong = true;
+  readonly #calls: ControlCalls;
   /** With what each message takes besides its bytes. */
   waitingBytes = 0;
 
   constructor(vm: Vm, webSocket: WebSocket) {
     this.#vm = vm;
     this.#webSocket = webSocket;
+    this.#calls = new ControlCalls(vm, (text) => this.#toClient(Buffer.from(text), false));
   }
 
   start(): void {
+    // A parked machine goes on, and its agent says hello.
+    this.#vm.touch();
     const connection = this.#vm.guest.open((wire) => {
       this.#wire = wire;
       return this;
@@ -73,8 +76,13 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.#webSocket.on("close", () => {
       clearInterval(pings);
       this.#vm.sockets.delete(this);
+      this.#calls.end();
       connection.close("the client has gone");
     });
+  }
+
+  parked(): void {
+    this.#calls.parked();
   }
 
   tell(state: string, reason: string): void {
@@ -92,10 +100,11 @@ class ControlSocket implements CustomerSocket, Receiver {
   }
 
   text(payload: Uint8Array): void {
-    this.#toClient(payload, false);
+    if (this.#calls.fromGuest(payload)) this.#toClient(payload, false);
   }
 
   binary(message: Uint8Array): void {
+    this.#vm.touch();
     this.#toClient(message, true);
   }
 
@@ -121,9 +130,10 @@ class ControlSocket implements CustomerSocket, Receiver {
       return this.end(CLOSE_CODES.messageTooLarge, "a message has more than 1 MiB");
     const wire = this.#wire;
     if (!wire || bytes.length === 0) return;
+    if (isBinary) this.#vm.touch();
+    else if (!this.#calls.fromClient(bytes)) return;
     if (isBinary) wire.sendBinary(bytes);
     else wire.sendText(bytes.toString());
-    if (isBinary || !UPKEEP.test(bytes.toString("latin1", 0, 300))) this.#vm.touch();
     const full = wire.whenWritable();
     if (!full) return;
     this.#webSocket.pause();

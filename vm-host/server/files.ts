@@ -83,7 +83,7 @@ async function withFile(
   if (!path.success) return replyText(response, 400, "Malformed path\n");
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
-  vm.touch();
+  const over = vm.begin();
   try {
     await work(vm, path.data);
   } catch (error) {
@@ -92,7 +92,7 @@ async function withFile(
     if (response.headersSent) response.destroy();
     else replyRefusal(response, error);
   } finally {
-    vm.touch();
+    over();
   }
 }
 

@@ -12,6 +12,7 @@ import { OWN_ANSWER } from "./port-headers.ts";
 import { forwardRequest, forwardUpgrade } from "./ports.ts";
 import {
   checkpointVm,
+  endUnusedVm,
   parkVm,
   pauseVm,
   removeSnapshot,
@@ -31,6 +32,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   pause: { POST: pauseVm },
   checkpoint: { POST: checkpointVm },
   resume: { POST: resumeVm },
+  end: { POST: endUnusedVm },
   snapshot: { POST: takeSnapshot },
   revert: { POST: revertVm },
   park: { POST: parkVm },

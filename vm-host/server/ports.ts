@@ -14,7 +14,10 @@ const TOO_MANY = `The machine has ${LIMITS.machinePreviews} requests open. Wait 
 
 /** What a machine is here: ports that can be reached, and a clock of its use. */
 export interface PortVm {
+  /** Notes a use. */
   touch(): void;
+  /** Notes work in flight: the machine is in use until the returned function is called. */
+  begin(): () => void;
   guest: { dial(port: number): Promise<Duplex> };
   previews: Places;
 }
@@ -36,17 +39,20 @@ export async function forwardRequest({
   if (!vm) return replyText(response, 404, "No such machine\n");
   const target = targetOf(rest);
   if (!target) return replyText(response, 400, "Malformed port\n");
-  const passing = vm.previews.with(async () => passRequest(vm, target, request, response));
+  const passing = vm.previews.with(async () => {
+    const over = vm.begin();
+    await passRequest(vm, target, request, response).finally(over);
+  });
   if ((await passing) === null) replyText(response, 429, TOO_MANY);
 }
 
+/** Returns when the whole answer has passed, however long it takes: until then somebody waits for it. */
 async function passRequest(
   vm: PortVm,
   target: Target,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  vm.touch();
   const socket = await dial(vm, target.port);
   if (typeof socket === "number") return replyText(response, socket, "The port does not answer\n");
   if (response.destroyed) return void socket.destroy();
@@ -62,8 +68,6 @@ async function passRequest(
   } catch {
     if (response.headersSent) response.destroy();
     else replyText(response, 502, "The server inside broke off\n");
-  } finally {
-    vm.touch();
   }
 }
 
@@ -91,8 +95,9 @@ async function passUpgrade(
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
-  vm.touch();
+  const answered = vm.begin();
   const inside = await dial(vm, target.port);
+  if (typeof inside === "number") answered();
   if (typeof inside === "number")
     return refuseUpgrade(socket, inside, "The port does not answer\n", OWN_ANSWER);
   socket.once("close", () => inside.destroy());
@@ -100,15 +105,18 @@ async function passUpgrade(
   try {
     const { answer, first } = await askUpgrade(inside, target, request);
     isAnswered = true;
+    // From here on its bytes count, both ways: a socket over which nothing passes leaves the machine idle.
+    if (first) answered();
     socket.write(headOf(answer, first !== null), "latin1");
     if (!first) return await pipeline(answer, socket);
     socket.write(first);
     inside.write(head);
-    socket.on("data", () => vm.touch());
+    for (const end of [socket, inside]) end.on("data", () => vm.touch());
     await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]);
   } catch {
     if (!isAnswered) return refuseUpgrade(socket, 502, "The server inside broke off\n", OWN_ANSWER);
   } finally {
+    answered();
     inside.destroy();
   }
   socket.destroy();

@@ -1,5 +1,7 @@
 import type { ServerResponse } from "node:http";
 import {
+  EndVm,
+  RestVm,
   ResumeVm,
   RevertVm,
   type StateRefused,
@@ -13,12 +15,15 @@ import { NOT_READY, type VmCall } from "./call.ts";
 
 /** POST /vms/:sandboxId/pause. Answered when RAM and disk are saved and the process is gone. */
 export async function pauseVm(call: VmCall): Promise<void> {
-  const { readiness, vms, store, id, response } = call;
+  const { readiness, vms, store, id, request, response } = call;
+  const body = RestVm.safeParse((await readJson(request, LIMITS.hostBodyBytes)) ?? {});
+  if (!body.success) return replyText(response, 400, "Malformed pause\n");
+  const { unusedMs } = body.data;
   await reply(response, 200, async () => {
     const record = store.pausedRecordOf(id);
     // While no machine can be made none runs: a machine is paused already, or is not here.
     if (!readiness.machinery && record) return { ...pausedOf(record), tookMs: 0, ...vms.stamp() };
-    return statesOf(call, "NotRunning").pause(id);
+    return statesOf(call, "NotRunning").pause(id, unusedMs);
   });
 }
 
@@ -41,8 +46,20 @@ export async function checkpointVm(call: VmCall): Promise<void> {
 
 /** POST /vms/:sandboxId/park */
 export async function parkVm(call: VmCall): Promise<void> {
-  const { id, response } = call;
-  await reply(response, 200, async () => statesOf(call, "NotRunning").park(id));
+  const { id, request, response } = call;
+  const body = RestVm.safeParse((await readJson(request, LIMITS.hostBodyBytes)) ?? {});
+  if (!body.success) return replyText(response, 400, "Malformed park\n");
+  const { unusedMs } = body.data;
+  await reply(response, 200, async () => statesOf(call, "NotRunning").park(id, unusedMs));
+}
+
+/** POST /vms/:sandboxId/end. A machine that is in use goes on. */
+export async function endUnusedVm(call: VmCall): Promise<void> {
+  const { id, request, response } = call;
+  const body = EndVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
+  if (!body.success) return replyText(response, 400, "Malformed end\n");
+  const { unusedMs } = body.data;
+  await reply(response, 200, async () => statesOf(call, "NotRunning").endUnused(id, unusedMs));
 }
 
 /** POST /vms/:sandboxId/snapshot */

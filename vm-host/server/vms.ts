@@ -75,7 +75,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
   if (!body.success) return replyText(response, 400, "Malformed exec\n");
   const vm = vms.get(id);
   if (!vm) return replyText(response, 404, "No such machine\n");
-  vm.touch();
+  const over = vm.begin();
   const caller = new AbortController();
   response.once("close", () => caller.abort());
   try {
@@ -88,7 +88,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     const { message, data } = error;
     replyJson(response, 502, { error: message, code: data?.code ?? "" } satisfies GuestRefused);
   } finally {
-    vm.touch();
+    over();
   }
 }
 

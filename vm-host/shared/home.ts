@@ -145,8 +145,9 @@ export class Home implements Holder, Around {
   async freeze({ vm, share }: Tenant): Promise<SavedShare | null> {
     if (!vm) return null;
     await vm.machine.stop();
-    const { id, guest, lastActivityAt } = vm;
-    return { id, share, self: guest.self, life: storedLife(guest.nextLife), lastActivityAt };
+    const { id, guest, use } = vm;
+    const life = storedLife(guest.nextLife);
+    return { id, share, self: guest.self, life, lastActivityAt: use.lastAt };
   }
 
   /** Whether the machine is gone. A machine that has just died is silent before it is known to have ended. */

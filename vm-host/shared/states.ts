@@ -44,10 +44,11 @@ export class ShareStates {
       throw new StateError(409, "HostCapabilityMissing", "A share has no snapshots of its own.");
   }
 
-  /** Lets a share stand still and saves it. */
-  async pause(vm: Vm): Promise<MachineRecord> {
+  /** Lets a share stand still and saves it, unless `check` throws. */
+  async pause(vm: Vm, check: () => void): Promise<MachineRecord> {
     const { home, tenant } = this.#parts.homes.tenantOf(vm);
     return this.#parts.homes.lanes.run(home.id, "pause", async () => {
+      check();
       try {
         tenant.paused = await home.freeze(tenant);
         const { stored } = await this.#save(home);

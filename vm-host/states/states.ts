@@ -3,6 +3,7 @@ import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type {
   SnapshotTaken,
   VmCheckpointed,
+  VmEnded,
   VmParked,
   VmPaused,
   VmResumed,
@@ -12,7 +13,7 @@ import { eachUntil } from "@svc/host-kit/deadline.ts";
 import { defaultsOf, newSelf } from "../guest/identity.ts";
 import type { Lanes } from "../lanes.ts";
 import type { MachineSource, Placer } from "../machines/placer.ts";
-import { StateError, failed } from "../machines/state-error.ts";
+import { StateError, failed, unusedCheck } from "../machines/state-error.ts";
 import type { Vm } from "../machines/vm.ts";
 import { type Placed, type Vms, refuse } from "../machines/vms.ts";
 import type { RecordKeeper } from "../records/keeper.ts";
@@ -23,6 +24,7 @@ import { isShare } from "../shared/share-machine.ts";
 import type { ShareStates } from "../shared/states.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import type { RecordStarter } from "./record-starter.ts";
+import { absent, endUnused, park } from "./rests.ts";
 
 /** So many machines are paused at once when the host stops. */
 const PAUSED_AT_ONCE = 2;
@@ -52,11 +54,14 @@ export class VmStates {
     this.#parts = parts;
   }
 
-  /** Several calls at once are one; a machine that is paused already stays as it is. */
-  pause(id: string): Promise<VmPaused> {
-    return this.#parts.lanes.join(id, "pause", async () => {
+  /**
+   * Several calls at once are one; a machine that is paused already stays as it is. With `unusedMs` only a machine is paused
+   * that nobody has used for so long.
+   */
+  pause(id: string, unusedMs?: number): Promise<VmPaused> {
+    return this.#parts.lanes.join(id, `pause ${unusedMs ?? ""}`, async () => {
       const startedAt = performance.now();
-      const record = await this.#pausedRecord(id);
+      const record = await this.#pausedRecord(id, unusedMs);
       const tookMs = performance.now() - startedAt;
       return { ...pausedOf(record), tookMs, ...this.#parts.vms.stamp() };
     });
@@ -109,10 +114,10 @@ export class VmStates {
 
   /** Saves a machine that goes on, for when the host dies. The checkpoint before goes once this one is whole. */
   checkpoint(id: string): Promise<VmCheckpointed> {
-    const { vms, keeper, shares, lanes, log, onChange } = this.#parts;
+    const { vms, store, keeper, shares, lanes, log, onChange } = this.#parts;
     return lanes.join(id, "checkpoint", async () => {
       const vm = vms.get(id);
-      if (!vm) throw this.#absent(id);
+      if (!vm) throw absent(store, id);
       try {
         const { stored, stoppedMs } = isShare(vm)
           ? await shares.checkpoint(vm)
@@ -145,15 +150,12 @@ export class VmStates {
     });
   }
 
-  park(id: string): Promise<VmParked> {
-    const { vms, volumes, lanes } = this.#parts;
-    return lanes.join(id, "park", async () => {
-      const vm = vms.get(id);
-      if (!vm) throw this.#absent(id);
-      await volumes.flush(vm);
-      await vm.park();
-      return { state: "running", parked: true };
-    });
+  park(id: string, unusedMs?: number): Promise<VmParked> {
+    return park(this.#parts, id, unusedMs);
+  }
+
+  endUnused(id: string, unusedMs: number): Promise<VmEnded> {
+    return endUnused(this.#parts, id, unusedMs);
   }
 
   /** A new sandbox that begins where a snapshot was taken. */
@@ -183,25 +185,33 @@ export class VmStates {
   }
 
   /** The record of a machine that is paused, or is paused now. */
-  async #pausedRecord(id: string): Promise<MachineRecord> {
+  async #pausedRecord(id: string, unusedMs?: number): Promise<MachineRecord> {
     const { vms, shares, store, finder, lanes } = this.#parts;
     const vm = vms.get(id);
     if (!vm) return store.homeRecordOf(id) ?? finder.paused(id, "NotRunning").record;
-    if (isShare(vm)) return shares.pause(vm);
-    const { record } = await this.#pause(vm);
+    const check = unusedCheck(vm, unusedMs);
+    check();
+    if (isShare(vm)) return shares.pause(vm, check);
+    const { record } = await vm.held(() => this.#pause(vm, check));
     void lanes.run(id, "forget", () => store.remove("checkpoint", id));
     return record;
   }
 
   /** Saves a machine and ends its process. A machine that cannot be saved runs on. */
-  async #pause(vm: Vm): Promise<StoredRecord> {
+  async #pause(vm: Vm, check: () => void): Promise<StoredRecord> {
     const { keeper, vms, store, volumes, log } = this.#parts;
     const startedAt = performance.now();
     await volumes.flush(vm);
     // What a record says of its disk must be true even if the machine dies at that moment.
     vm.machine.keepDisk(true);
     try {
-      const { stored } = await keeper.take(vm, { kind: "paused", id: vm.id, isLive: false });
+      const { stored } = await keeper.take(vm, {
+        kind: "paused",
+        id: vm.id,
+        isLive: false,
+        // A request that came while it was saved is answered, and the record dropped.
+        check,
+      });
       vms.release(vm);
       vm.endSockets("paused", CLOSE_CODES.paused, "the sandbox was paused");
       await vm.machine.quit();
@@ -264,12 +274,6 @@ export class VmStates {
   #running(vm: Vm, tookMs: number): VmResumed {
     const { how: _how, enforcement: _enforcement, acquiredMs: _acquired, ...got } = vm.placed;
     return { ...got, state: "running", tookMs, ...this.#parts.vms.stamp() };
-  }
-
-  #absent(id: string): StateError {
-    return this.#parts.store.pausedRecordOf(id)
-      ? new StateError(409, "NotRunning", "This machine is paused.")
-      : new StateError(404, "NotRunning", "There is no such machine here.");
   }
 }
 

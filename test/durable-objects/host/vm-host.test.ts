@@ -6,7 +6,7 @@ import { fleet } from "../../../durable-objects/fleet/registry.ts";
 import type { StoredHost } from "../../../durable-objects/host/reconcile.ts";
 import type { StoredSandbox } from "../../../durable-objects/sandbox/record.ts";
 import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
-import { newSandbox, newVmHost, vmOf } from "../../support/worker/vm-host.ts";
+import { newSandbox, newVmHost, rewind, vmOf } from "../../support/worker/vm-host.ts";
 import { ADMIN_TOKEN } from "../../support/secrets.ts";
 
 async function placed() {
@@ -35,10 +35,30 @@ describe("a heartbeat of a VM host", () => {
     const before = await stored();
     expect(await host.beat()).toEqual({ end: [], pollMs: LIMITS.heartbeatMs });
     expect((await stored()).state).toEqual(before.state);
-    const lastActivityAt = Date.now();
-    await host.beat({ vms: [vmOf(id, { lastActivityAt })] });
+    const heard = Date.now();
+    await host.beat({ sentAt: heard, vms: [vmOf(id, { lastActivityAt: heard })] });
     const { state } = await stored();
-    expect(state).toMatchObject({ status: "running", expiresAt: lastActivityAt + 7_200_000 });
+    if (state.status !== "running") throw new Error(`it is ${state.status}`);
+    expect(state.expiresAt - heard - 7_200_000).toBeGreaterThanOrEqual(0);
+    expect(state.expiresAt).toBeLessThanOrEqual(Date.now() + 7_200_000);
+  });
+
+  test.each([
+    ["an hour ahead", 3_600_000],
+    ["a day behind", -86_400_000],
+  ])("whose clock is %s rolls the window as if it were right", async (_how, byMs) => {
+    const { host, id, stored } = await placed();
+    const used = async (agoMs: number) => {
+      const sentAt = Date.now() + byMs;
+      await host.beat({ sentAt, vms: [vmOf(id, { lastActivityAt: sentAt - agoMs })] });
+      const { state } = await stored();
+      return state.status === "running" ? state.expiresAt : 0;
+    };
+    const created = await used(60_000);
+    await rewind(id);
+    const rolled = await used(20_000);
+    expect(rolled - (Date.now() - 20_000 + 7_200_000)).toBeLessThanOrEqual(0);
+    expect(created - rolled).toBeLessThan(30_000);
   });
 
   test("newer than the placement and without it: gone, and its place is free", async () => {

@@ -4,6 +4,7 @@ import type { SandboxEvent, SandboxState } from "../../../durable-objects/sandbo
 import {
   parkedSince,
   wantsCheckpoint,
+  wantsEnd,
   wantsPause,
 } from "../../../durable-objects/sandbox/duties.ts";
 import { NO_BILL, type Span } from "../../../durable-objects/sandbox/bill.ts";
@@ -30,7 +31,11 @@ function anyEvent(random: Random, now: number): SandboxEvent {
       },
     }),
     () => ({ type: "activity", at: now + pick(random, [0, -3000, -100_000, 50_000]) }),
-    () => ({ type: "activity", at: now }),
+    () => ({ type: "activity", at: now, isParked: true }),
+    () => ({ type: "called" }),
+    () => ({ type: "looked" }),
+    () => ({ type: "notRested" }),
+    () => rarely({ type: "idleEnded" }),
     () => ({ type: "idleSet", idleMs: pick(random, [1000, 90_000]) }),
     () => ({ type: "hostAway", seenAt: now - pick(random, [0, 15_000]) }),
     () => ({ type: "hostBack" }),
@@ -59,6 +64,7 @@ const statusOf = (state: SandboxState): string =>
 /** What the state asks of the machine now. */
 const askedOf = (state: SandboxState): string[] => [
   ...(wantsPause(state) ? ["pause"] : []),
+  ...(wantsEnd(state) ? ["end"] : []),
   ...(parkedSince(state) === null ? [] : ["park"]),
   ...(wantsCheckpoint(state) ? ["checkpoint"] : []),
 ];
@@ -72,7 +78,11 @@ test("5,000 random lives go as the reference model says, and are billed as it sa
     let state: SandboxState = { status: "starting", giveUpAt: 35_000, bill: NO_BILL };
     let now = 0;
     for (let n = 0; n < 40; n += 1) {
-      now += Math.floor(pick(random, [1, 1500, 3000, 120_000, 50_000_000]) * random());
+      const stride = Math.floor(pick(random, [1, 1500, 3000, 120_000, 50_000_000]) * random());
+      // Now and then to just behind what happens next by itself.
+      const next = Math.min(...Object.values(timers(state)));
+      const isToNext = random() < 0.1 && Number.isFinite(next);
+      now = isToNext ? next + Math.floor(1500 * random()) : now + stride;
       const event = anyEvent(random, now);
       state = step(state, event, now);
       model.tell(event, now);
@@ -104,6 +114,7 @@ test("5,000 random lives go as the reference model says, and are billed as it sa
     "running",
     "starting",
     "to checkpoint",
+    "to end",
     "to park",
     "to pause",
   ]);

@@ -30,26 +30,52 @@ test("a create that nobody finished has failed at its time, however late that is
 describe("the idle window", () => {
   test("rolls with activity and never shrinks by older news", () => {
     const used = step(running(), { type: "activity", at: 3000 }, 3000);
-    expect(timers(used).idle).toBe(8000);
+    expect(timers(used).window).toBe(8000);
     const older = step(used, { type: "activity", at: 200 }, 3100);
     expect(older).toBe(used);
     const ahead = step(used, { type: "activity", at: 99_000 }, 4000);
-    expect(timers(ahead).idle).toBe(9000);
+    expect(timers(ahead).window).toBe(9000);
   });
 
   test("set anew begins now, longer or shorter", () => {
-    expect(timers(step(running(), { type: "idleSet", idleMs: 1000 }, 200)).idle).toBe(1200);
-    expect(timers(step(running(), { type: "idleSet", idleMs: 90_000 }, 200)).idle).toBe(90_200);
+    expect(timers(step(running(), { type: "idleSet", idleMs: 1000 }, 200)).window).toBe(1200);
+    expect(timers(step(running(), { type: "idleSet", idleMs: 90_000 }, 200)).window).toBe(90_200);
   });
 
-  test("ends a killed one at its own time: nothing is billed beyond it", () => {
-    const over = step(running(), { type: "activity", at: 6000 }, 6000);
-    expect(over).toMatchObject({ status: "releasing", reason: "idle", endedAt: 5100 });
+  test("of a machine that should end asks its host first: it ends at its own time, unbilled beyond it", () => {
+    const live = running();
+    const asked = step(live, { type: "tick" }, 6000);
+    expect(asked).toMatchObject({ status: "running", isExpired: true });
+    expect(duties(live, asked)).toEqual(["end"]);
+    const over = step(asked, { type: "idleEnded" }, 6100);
+    expect(over).toMatchObject({ status: "gone", reason: "idle", endedAt: 5100 });
     expect(spansOf(over)).toEqual([[100, 5100]]);
   });
 
-  test("of one that should pause stops the bill at once; activity opens another span", () => {
-    const kept = step(running("pause"), { type: "tick" }, 6000);
+  test("of a machine that its host knows in use goes on, billed all the time", () => {
+    for (const onTimeout of ["kill", "pause"] as const) {
+      const asked = step(running(onTimeout), { type: "tick" }, 6000);
+      const used = step(asked, { type: "activity", at: 5900 }, 6100);
+      expect(timers(used).window).toBe(10_900);
+      expect(spansOf(used)).toEqual([[100, null]]);
+      expect(duties(asked, used)).toEqual([]);
+      // And is asked about anew.
+      expect(duties(used, step(used, { type: "tick" }, 10_900))).toContain(
+        { kill: "end", pause: "pause" }[onTimeout],
+      );
+    }
+  });
+
+  test("of a machine that should end, and whose host cannot be asked, is over 3.5 minutes later", () => {
+    expect(step(running(), { type: "tick" }, 5100 + 209_999).status).toBe("running");
+    const over = step(running(), { type: "tick" }, 5100 + 210_000);
+    expect(over).toMatchObject({ status: "releasing", reason: "idle", endedAt: 215_100 });
+    expect(spansOf(over)).toEqual([[100, 5100]]);
+  });
+
+  test("of a machine that its host cannot pause is the end of the bill; a use opens another span", () => {
+    const asked = step(running("pause"), { type: "tick" }, 6000);
+    const kept = step(asked, { type: "notRested" }, 6100);
     expect(kept.status).toBe("running");
     expect(spansOf(kept)).toEqual([[100, 5100]]);
     const again = step(kept, { type: "activity", at: 9000 }, 9000);
@@ -58,6 +84,17 @@ describe("the idle window", () => {
       [9000, null],
     ]);
     expect(timers(again).window).toBe(14_000);
+  });
+
+  test("that is over and begins anew by a request is not billed in between", () => {
+    for (const type of ["looked", "called"] as const) {
+      const again = step(running("pause"), { type }, 9000);
+      expect(timers(again).window).toBe(14_000);
+      expect(spansOf(again)).toEqual([
+        [100, 5100],
+        [9000, null],
+      ]);
+    }
   });
 
   test("is over for one that should pause a day later", () => {
@@ -91,7 +128,15 @@ describe("a host that is away", () => {
   });
 
   test("does not hold it beyond its idle window", () => {
-    expect(step(away, { type: "tick" }, 5100)).toMatchObject({ status: "releasing" });
+    const late = step(away, { type: "tick" }, 5100 + 210_000);
+    expect(late).toMatchObject({ status: "releasing", reason: "idle" });
+    expect(spansOf(late)).toEqual([[100, 2000]]);
+  });
+
+  test("is not asked whether it is in use before it is back", () => {
+    const late = step(away, { type: "tick" }, 6000);
+    expect(duties(away, late)).toEqual([]);
+    expect(duties(late, step(late, { type: "hostBack" }, 7000))).toEqual(["end"]);
   });
 });
 
@@ -129,7 +174,7 @@ describe("a paused sandbox", () => {
       "host",
       "usage",
     ]);
-    expect(duties(live, step(live, { type: "tick" }, 5100))).toEqual(["usage", "pause"]);
+    expect(duties(live, step(live, { type: "tick" }, 5100))).toEqual(["pause"]);
     const away = step(live, { type: "hostAway", seenAt: 200 }, 5000);
     expect(duties(live, away)).toEqual(["usage"]);
     const back = step(away, { type: "hostBack" }, 6000);
@@ -151,6 +196,9 @@ describe("a sandbox that is over", () => {
     const gone = step(released, { type: "hostFreed" }, 1200);
     for (const event of [
       { type: "activity", at: 1300 },
+      { type: "looked" },
+      { type: "called" },
+      { type: "idleEnded" },
       { type: "hostBack" },
       { type: "placed", idleMs: 5000, onTimeout: "kill", habits: NO_HABITS },
       { type: "idleSet", idleMs: 5000 },

@@ -41,10 +41,9 @@ describe("parkAfterMs", () => {
 
   test("leaves one alone in which a command runs, however long", async () => {
     const { host, id, post } = await running({
-      // Not the least: the command is told of every half of it, a slow computer a little later.
-      lifecycle: { parkAfterMs: 8000, hibernateAfterParkedMs: 2000 },
+      lifecycle: { parkAfterMs: 2000, hibernateAfterParkedMs: 2000 },
     });
-    await host.steer({ exec: "hang" });
+    await host.steer({ exec: "hang", use: "now" });
     const windowOf = async () => (await storedSandbox(id)).state;
     const command = post("exec", { cmd: "sleep", args: ["60"] });
     const before = await windowOf();
@@ -54,7 +53,11 @@ describe("parkAfterMs", () => {
       // For longer than it takes to be parked, and paused then.
       expect(now.expiresAt - before.expiresAt).toBeGreaterThan(12_000);
     }, 60_000);
-    expect(await host.calls("POST", "park")).toEqual([]);
+    // Its host was asked each time, and knew better.
+    for (const { body } of await host.calls("POST", "park"))
+      expect(body).toEqual({ unusedMs: 2000 });
+    expect((await host.steer()).parked).toEqual([]);
+    expect(await host.states()).toEqual({ [id]: "running" });
     expect(await host.calls("POST", "pause")).toEqual([]);
     await post("pause");
     await command;

@@ -41,6 +41,7 @@ export class FakeGuest {
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #vm: PortVm = {
     touch: () => undefined,
+    begin: () => () => undefined,
     guest: { dial: (port) => this.#dial(port) },
     previews: new Places(LIMITS.machinePreviews),
   };

@@ -15,6 +15,7 @@ export async function beat(
     type: "vm",
     bootId: host.bootId,
     seq: host.seq,
+    sentAt: Date.now(),
     url,
     ...FAKE_ROOM,
     capabilities: host.capabilities,

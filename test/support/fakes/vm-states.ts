@@ -1,11 +1,13 @@
 import type { ServerResponse } from "node:http";
 import {
+  RestVm,
   ResumeVm,
   RevertVm,
   SnapshotTaken,
   StateRefused,
   TakeSnapshot,
   VmCheckpointed,
+  VmEnded,
   VmParked,
   VmPaused,
   VmResumed,
@@ -23,6 +25,9 @@ export const FakeStatesMode = {
   /** `slow`: once it is steered again. */
   revert: z.enum(["ok", "foreign", "full", "fault", "lost", "slow"]).default("ok"),
   park: z.enum(["ok", "missing", "hang"]).default("ok"),
+  end: z.enum(["ok", "fault", "hang", "lost"]).default("ok"),
+  /** Whether its machines are in use, as it counts: then it rests none unless the customer asks. */
+  use: z.enum(["none", "now"]).default("none"),
   checkpoint: z.enum(["ok", "fault", "lost"]).default("ok"),
   removeSnapshot: z.enum(["ok", "fault", "drop"]).default("ok"),
   /** Whether what it saves is in the object store at once. */
@@ -44,6 +49,7 @@ const FAULTS: Record<string, { fault: Refusal; missing: Refusal }> = {
   snapshot: { fault: [503, "SnapshotFailed"], missing: [404, "NotRunning"] },
   revert: { fault: [503, "ResumeFailed"], missing: [404, "UnknownSnapshot"] },
   park: { fault: [503, "SnapshotFailed"], missing: [404, "NotRunning"] },
+  end: { fault: [503, "SnapshotFailed"], missing: [404, "NotRunning"] },
   checkpoint: { fault: [503, "SnapshotFailed"], missing: [404, "NotRunning"] },
 };
 
@@ -92,6 +98,10 @@ export class FakeVmStates {
   }
 
   #act(act: string, mode: string, id: string, text: string, response: ServerResponse): void {
+    const isRest = ["pause", "park", "end"].includes(act);
+    const { unusedMs } = RestVm.parse(isRest && text !== "" ? JSON.parse(text) : {});
+    if (this.#held.mode.use === "now" && unusedMs !== undefined)
+      return refuse(response, [409, "Busy"], { unusedMs: 0 });
     const refused = REFUSALS[mode] ?? this.#refusalOf(act, mode, id, text);
     if (refused) return refuse(response, refused);
     const [status, body] = this.#do(act, id, text);
@@ -155,7 +165,11 @@ export class FakeVmStates {
         return this.#snapshot(text);
       case "park":
         this.parked.add(id);
-        return [200, VmParked.parse({ state: "running", parked: true })];
+        return [200, VmParked.parse({ state: "running", parked: true, ...this.#stamp() })];
+      case "end":
+        this.forget(id);
+        this.#held.vms.delete(id);
+        return [200, VmEnded.parse({ state: "ended" })];
       case "checkpoint":
         return this.#checkpoint(id);
       default:
@@ -208,7 +222,8 @@ export class FakeVmStates {
   #stamp = () => ({ bootId: this.#held.bootId, seq: this.#held.nextSeq() });
 }
 
-function refuse(response: ServerResponse, [status, code]: Refusal): void {
-  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable: status >= 500 });
+function refuse(response: ServerResponse, [status, code]: Refusal, facts = {}): void {
+  const retryable = status >= 500;
+  const body = StateRefused.parse({ error: `a reason: ${code}`, code, retryable, ...facts });
   send(response, status, JSON.stringify(body));
 }

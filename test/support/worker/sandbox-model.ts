@@ -3,6 +3,8 @@ import type { SandboxEvent } from "../../../durable-objects/sandbox/state.ts";
 const DAY = 86_400_000;
 const FORCE = 30_000;
 const LOST = 210_000;
+/** How long a machine outlives its window whose host says nothing of its use. */
+const UNASKED = { kill: 210_000, pause: DAY };
 
 /**
  * The life of a sandbox told a second time, in another way: minute by minute in a diary of facts, from which
@@ -24,6 +26,8 @@ export class SandboxModel {
   #saves: number | null = null;
   /** Moments: of the last use, the last checkpoint, the beginning of this run. Facts, from which all is looked up. */
   #usedAt = 0;
+  /** Since when it stands still, where somebody has looked at it since: that is a use, and leaves it as it is. */
+  #stillSince: number | null = null;
   #savedAt: number | null = null;
   #countsFrom = 0;
   #isStored = false;
@@ -47,14 +51,16 @@ export class SandboxModel {
   get asked(): string[] {
     const isUp = this.status === "running" && this.#away === null;
     if (!isUp) return [];
-    const isOverdue = !this.#kill && this.#now >= this.#deadline;
+    const isOverdue = this.#now >= this.#deadline;
     const parkedAt = this.#parkedAt;
-    const isLong =
-      parkedAt !== null && this.#hibernates !== null && this.#now >= parkedAt + this.#hibernates;
-    const pause = isOverdue || isLong;
-    const park = !pause && parkedAt !== null;
+    const sleepsAt = this.#usedAt + (this.#parks ?? Infinity) + (this.#hibernates ?? Infinity);
+    const isLong = parkedAt !== null && this.#now >= sleepsAt;
+    const pause = (isOverdue && !this.#kill) || isLong;
+    const end = isOverdue && this.#kill && !isLong;
+    const park = !pause && !end && parkedAt !== null;
     return [
       ...(pause ? ["pause"] : []),
+      ...(end ? ["end"] : []),
       ...(park ? ["park"] : []),
       ...(this.#wasDue ? ["checkpoint"] : []),
     ];
@@ -63,6 +69,7 @@ export class SandboxModel {
   #now = 0;
 
   get #parkedAt(): number | null {
+    if (this.#stillSince !== null) return this.#stillSince;
     const at = this.#parks === null ? Infinity : this.#usedAt + this.#parks;
     return at <= this.#now ? at : null;
   }
@@ -99,6 +106,7 @@ export class SandboxModel {
   /** It runs from now on, and nothing of it is saved. */
   #wake(now: number): void {
     this.#usedAt = now;
+    this.#stillSince = null;
     this.#countsFrom = now;
     this.#savedAt = null;
     this.#isStored = false;
@@ -108,14 +116,15 @@ export class SandboxModel {
   #sleep(at: number, isStored: boolean): void {
     this.#asleep = true;
     this.#isStored = isStored;
-    this.#stopBilling(Math.min(at, this.#away ?? at));
+    this.#stopBilling(at);
   }
 
   /** A checkpoint falls due at its interval, but not while nothing has happened since the last. */
   #lookForCheckpoint(): void {
     if (this.#saves === null || this.#wasDue) return;
     const due = this.#countsFrom + this.#saves;
-    const parkedAt = this.#parks === null ? Infinity : this.#usedAt + this.#parks;
+    const willPark = this.#parks === null ? Infinity : this.#usedAt + this.#parks;
+    const parkedAt = this.#stillSince ?? willPark;
     const quiet = this.#savedAt !== null && this.#savedAt >= parkedAt;
     // Before it was parked it could still fall due, if that was not saved since.
     if (due <= this.#now && !quiet) this.#wasDue = true;
@@ -125,19 +134,12 @@ export class SandboxModel {
     this.#now = now;
     const lostAt = (this.#away ?? Infinity) + LOST;
     const isRunning = this.#bornAt !== null && !this.#over && !this.#asleep;
-    const endsAt = this.#deadline + (this.#kill ? 0 : DAY);
+    const endsAt = this.#deadline + UNASKED[this.#kill ? "kill" : "pause"];
     const canGoOn = this.#savedAt !== null && this.#isStored;
-    if (isRunning && canGoOn && now >= lostAt && lostAt < endsAt) {
-      if (lostAt >= this.#deadline) this.#stopBilling(this.#deadline);
-      return this.#sleep(lostAt, true);
-    }
+    if (isRunning && canGoOn && now >= lostAt && lostAt < endsAt) return this.#sleep(lostAt, true);
     if (isRunning) this.#lookForCheckpoint();
     if (this.#bornAt === null && !this.#over && now >= this.#giveUpAt) this.#failed = true;
-    if (this.#bornAt !== null && !this.#over && !this.#asleep) {
-      if (now >= this.#deadline) this.#stopBilling(this.#deadline);
-      const end = this.#deadline + (this.#kill ? 0 : DAY);
-      if (now >= end) this.#over = { at: end, reason: "idle", sure: false };
-    }
+    if (isRunning && now >= endsAt) this.#end(endsAt, "idle", false, endsAt);
     if (this.#over && now >= this.#over.at + FORCE) this.#over.sure = true;
   }
 
@@ -160,21 +162,30 @@ export class SandboxModel {
   #whileRunning(event: SandboxEvent, now: number): void {
     switch (event.type) {
       case "activity": {
-        const until = Math.min(event.at, now) + this.#idleMs;
-        if (until <= this.#deadline) return;
-        this.#deadline = until;
-        this.#touch(until - this.#idleMs, now);
+        const usedAt = Math.min(event.at, now);
+        const isNews = usedAt + this.#idleMs > this.#deadline;
+        if (event.isParked && isNews) this.#stillSince = this.#parkedAt;
+        if (!event.isParked) this.#goOn(now);
+        if (!isNews) return;
+        this.#deadline = usedAt + this.#idleMs;
+        this.#usedAt = usedAt;
         return this.#bill(now);
       }
+      case "called":
+        this.#beginWindow(now);
+        return this.#goOn(now);
+      case "looked":
+        return this.#beginWindow(now);
       case "idleSet":
-        this.#idleMs = event.idleMs;
-        this.#deadline = now + event.idleMs;
-        this.#touch(now, now);
-        return this.#bill(now);
+        return this.#beginWindow(now, event.idleMs);
+      case "notRested":
+        if (now >= this.#deadline) this.#stopBilling(now);
+        return;
+      case "idleEnded":
+        return this.#end(Math.min(this.#deadline, now), "idle", true, now);
       case "reverted":
-        this.#wake(now);
-        this.#deadline = now + this.#idleMs;
-        return this.#bill(now);
+        this.#beginWindow(now);
+        return this.#wake(now);
       case "checkpointed":
         this.#savedAt = Math.min(event.at, now);
         this.#countsFrom = this.#savedAt;
@@ -209,12 +220,22 @@ export class SandboxModel {
     }
   }
 
-  /** Used at `at`: what was saved while it stood still is as good as the moment in which it goes on. */
-  #touch(at: number, now: number): void {
+  /** It stands still no more: what was saved while it did is as good as the moment in which it goes on. */
+  #goOn(now: number): void {
     const parkedAt = this.#parkedAt;
     if (parkedAt !== null && this.#savedAt !== null && this.#savedAt >= parkedAt)
       this.#countsFrom = now;
-    this.#usedAt = at;
+    this.#stillSince = null;
+  }
+
+  /** A request begins its window anew. Nobody knows of a use between the end of the last one and now. */
+  #beginWindow(now: number, idleMs = this.#idleMs): void {
+    if (now >= this.#deadline) this.#stopBilling(now);
+    this.#stillSince = this.#parkedAt;
+    this.#idleMs = idleMs;
+    this.#usedAt = now;
+    this.#deadline = now + idleMs;
+    this.#bill(now);
   }
 
   #bill(now: number): void {
@@ -225,11 +246,12 @@ export class SandboxModel {
 
   #stopBilling(at: number): void {
     const last = this.bill.at(-1);
-    if (last?.to === null) last.to = Math.max(last.from, at);
+    const latest = Math.min(at, this.#deadline, this.#away ?? at);
+    if (last?.to === null) last.to = Math.max(last.from, latest);
   }
 
   #end(at: number, reason: string, sure: boolean, billedTo: number): void {
-    this.#stopBilling(Math.min(billedTo, this.#away ?? billedTo));
+    this.#stopBilling(billedTo);
     this.#over = { at, reason, sure };
   }
 }

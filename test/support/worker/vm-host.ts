@@ -90,6 +90,7 @@ export class VmHost {
       type: "vm",
       bootId,
       seq,
+      sentAt: Date.now(),
       url: this.url,
       ...FAKE_ROOM,
       accel: { name: "tcg", reason: "no /dev/kvm", bootMs: 4000 },

@@ -4,7 +4,7 @@ import { type Socket, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { connectUnix } from "../../../vm-host/qemu/qmp.ts";
+import { Qmp, connectUnix } from "../../../vm-host/qemu/qmp.ts";
 
 test("a port that is written to while its machine dies closes, and harms nobody", async () => {
   const folder = mkdtempSync(join(tmpdir(), "port-"));
@@ -24,3 +24,20 @@ test("a port that is written to while its machine dies closes, and harms nobody"
   server.close();
   rmSync(folder, { recursive: true });
 });
+
+test.each(["this is no JSON\n", "[1]\n", `${"x".repeat(17 * 1024 * 1024)}`])(
+  "a QEMU that does not speak its protocol is given up",
+  async (words) => {
+    const folder = mkdtempSync(join(tmpdir(), "qmp-"));
+    const server = createServer((socket) => {
+      socket.on("error", () => socket.destroy());
+      socket.write(words);
+    });
+    server.listen(join(folder, "qmp.sock"));
+    await once(server, "listening");
+    const connecting = Qmp.connect(join(folder, "qmp.sock"), new AbortController().signal);
+    await expect(connecting).rejects.toThrow("QEMU is gone");
+    server.close();
+    rmSync(folder, { recursive: true });
+  },
+);

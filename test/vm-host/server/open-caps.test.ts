@@ -31,6 +31,7 @@ beforeEach(async () => {
     sockets: new Set(),
     previews: new Places(LIMITS.machinePreviews),
     touch: () => {},
+    begin: () => () => {},
     guest: {
       open: (receive: (wire: Wire) => Receiver) => {
         receivers.push(receive(wire));

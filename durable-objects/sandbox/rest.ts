@@ -1,0 +1,53 @@
+import { changeVm, type NotChanged } from "../host-calls/vm-states.ts";
+import { restAfterMs, wantsEnd, wantsPause } from "./duties.ts";
+import { applyChange } from "./machine-change.ts";
+import { savedBy } from "./pause.ts";
+import { isPlaced, type LiveSandbox } from "./record.ts";
+import { notSaved } from "./refusals.ts";
+import type { SandboxEvent } from "./state.ts";
+import { useBy } from "./use.ts";
+
+/**
+ * Pauses the machine as its lifecycle asks, if its host finds it unused for so long. Answers what the host knows better.
+ * Throws when it is to be tried again.
+ */
+export function pauseIdle(live: LiveSandbox): Promise<SandboxEvent[]> {
+  const { env, record, lane } = live;
+  return lane.run(async () => {
+    const sandbox = record.tick();
+    if (!isPlaced(sandbox) || sandbox.state.status !== "running") return [];
+    if (!wantsPause(sandbox.state)) return [];
+    const body = { unusedMs: restAfterMs(sandbox.state) };
+    const answer = await changeVm(env, sandbox.place.url, sandbox, "pause", body);
+    if (answer.type !== "ok") return notRested(live, answer);
+    await applyChange(live, await savedBy(env, sandbox, answer.value));
+    return [];
+  });
+}
+
+/** Ends the machine as its lifecycle asks, on the same terms. */
+export function endIdle(live: LiveSandbox): Promise<SandboxEvent[]> {
+  const { env, record, lane } = live;
+  return lane.run(async () => {
+    const sandbox = record.tick();
+    if (!isPlaced(sandbox) || sandbox.state.status !== "running") return [];
+    if (!wantsEnd(sandbox.state)) return [];
+    const body = { unusedMs: restAfterMs(sandbox.state) };
+    const answer = await changeVm(env, sandbox.place.url, sandbox, "end", body);
+    // An end whose answer was lost.
+    const isGone = answer.type === "refused" && answer.status === 404;
+    if (answer.type !== "ok" && !isGone) return notRested(live, answer);
+    record.apply({ type: "idleEnded" });
+    return [];
+  });
+}
+
+function notRested({ record }: LiveSandbox, answer: NotChanged): SandboxEvent[] {
+  const inUse = useBy(answer);
+  if (inUse) return [inUse];
+  record.apply({ type: "notRested" });
+  const { code, message } = notSaved(answer, "paused").refused;
+  // A host that cannot pause will not learn it: the machine is kept for a while.
+  if (code === "HostCapabilityMissing") return [];
+  throw new Error(message);
+}
