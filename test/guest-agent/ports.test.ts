@@ -10,9 +10,19 @@ beforeAll(async () => void (rig = await AgentRig.start()));
 afterAll(() => rig.close());
 afterEach(() => void server?.close());
 
+/** A port that no server of another test has on the other loopback: there it would answer in place of ours. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "::");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
+
 async function listen(made: Server, host = "127.0.0.1"): Promise<number> {
   server = made;
-  made.listen(0, host);
+  made.listen(await freePort(), host);
   await once(made, "listening");
   return (made.address() as AddressInfo).port;
 }
