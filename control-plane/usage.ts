@@ -30,7 +30,7 @@ export async function writeSegment(db: D1Database, segment: UsageSegment): Promi
   );
 }
 
-/** What is left of the credit of an org, in cents; null when it is not prepaid. What was used before it was given counts for nothing. */
+/** Balance of a prepaid org in cents: its credit less its use since the credit was given. null for an org that is not prepaid. */
 export async function creditLeft(
   db: D1Database,
   orgId: string,

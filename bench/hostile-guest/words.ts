@@ -12,7 +12,7 @@ const many = (count: number, make: (at: number) => Buffer): Buffer =>
 const ended = (stream: number): Buffer =>
   Buffer.concat([bytes(stream, Buffer.alloc(0)), bytes(stream, Buffer.from("more"))]);
 
-/** What a hostile guest says again and again on the ports of its agent, by the names that the tables show; null: it only spins. */
+/** Bytes that a hostile guest writes again and again to the ports of its agent, by the names that the tables show; null: the guest only spins. */
 export const WORDS: Record<string, Buffer | null> = {
   "nothing, and spins": null,
   "bytes after the end of low streams": many(400, (at) => ended(at % LOW_STREAMS)),

@@ -17,7 +17,7 @@ export async function discover({ sessions, log, id, response }: SlotCall): Promi
   const session = sessions.get(id);
   if (!session) return replyText(response, 404, "No such session\n");
   const { mux, number } = session.slot;
-  const found = await inTime(discovered(mux), LIMITS.slotUpgradeMs).catch(messageOf);
+  const found = await inTime(discovered(mux), LIMITS.slotDiscoveryMs).catch(messageOf);
   if (typeof found === "object") return replyJson(response, 200, found);
   log.warn(
     { slot: number, reason: found === LATE ? "no answer in time" : found },

@@ -23,7 +23,7 @@ export class Overdue {
   }
 }
 
-/** What a method answers. Rejects with the signal's reason when the method goes on `LAST_WORD_MS` after the abort. */
+/** Resolves with the answer of a method. Rejects with the signal's reason when the method goes on `LAST_WORD_MS` after the abort. */
 export async function stopWaiting<Result>(
   running: Promise<Result>,
   signal: AbortSignal,

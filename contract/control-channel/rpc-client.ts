@@ -24,7 +24,7 @@ export interface MethodShape {
 /** Methods by name. */
 export type Shapes = Record<string, MethodShape>;
 
-/** What a client puts up with. */
+/** Limits that a client sets its other side. */
 export interface ClientLimits {
   /** How long the answer to an `ask` may take, beyond the `timeoutMs` of the request. */
   answerMs?: number;

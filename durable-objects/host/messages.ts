@@ -3,7 +3,7 @@ import type { Place } from "../host-calls/place.ts";
 /** The heartbeat that a report stands in: where it comes from, and when the host was heard before. */
 export interface Beat extends Place {
   heardAt: number;
-  /** What makes a time of the host's clock a time of the gateway's: added to it. */
+  /** Added to a time of the host's clock, this many ms make a time of the gateway's clock. */
   clockMs: number;
 }
 

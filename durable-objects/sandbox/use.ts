@@ -21,7 +21,7 @@ export function useOften(live: LiveSandbox): StoredSandbox | null {
   return isFresh && parkedAt === null ? sandbox : use(live);
 }
 
-/** What a host says that did not rest a machine because the machine is in use; null when it said something else. */
+/** The last use of a machine, from the answer of a host that refused to rest a machine in use; null for every other answer. */
 export function useBy(answer: NotChanged): SandboxEvent | null {
   if (answer.type === "unreachable" || answer.refused.code !== "Busy") return null;
   const { unusedMs = 0 } = answer.refused;

@@ -21,7 +21,7 @@ export class Reception {
   readonly #gate: Gate;
   readonly #customer: Methods;
   readonly #host: Methods;
-  /** One count for all customers: a new connection gets no more. The host's own calls have counts of their own. */
+  /** Counts the overdue methods of all customers together: a new connection of a customer starts no new count. The host's own connections count apart. */
   readonly #overdue = new Overdue();
 
   constructor(gate: Gate, { customer, host, first }: Served) {

@@ -1,6 +1,6 @@
 import { join, relative } from "node:path";
 
-/** What the kernel makes up when somebody looks: without end, and of no use to who searches a disk. */
+/** Folders whose files the kernel makes up as they are read: endless, and never part of a disk. */
 const KERNEL_FOLDERS = ["/proc", "/sys"];
 
 /** The paths below a folder that a walk leaves out. `real` is the folder without links. */

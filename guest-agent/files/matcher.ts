@@ -22,7 +22,7 @@ const SAMPLE_BYTES = 8 * 1024;
 const LINE_CHARACTERS = 2_000;
 const OPEN = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 
-/** What is searched for, and where. */
+/** The parameters of a search: a folder, and what names and lines must match. */
 export interface Search {
   path: string;
   glob?: string;
@@ -31,7 +31,7 @@ export interface Search {
   limit: number;
 }
 
-/** What a search has found. */
+/** The matches of a search, and whether there were more than its limit. */
 export interface SearchResult {
   matches: Match[];
   truncated: boolean;
@@ -98,7 +98,7 @@ export class Matcher {
       if (!stats.isFile() || stats.size > FILE_BYTES) return null;
       return this.#textOf(file);
     } catch {
-      // It has gone, or is not to be read: a search finds what there is.
+      // The file has gone, or may not be read: a search passes over such files.
       return null;
     } finally {
       if (file >= 0) closeSync(file);
@@ -116,7 +116,7 @@ export class Matcher {
   }
 }
 
-/** What is below a folder, a level at a time. Links are not followed. */
+/** Entries below a folder, a level at a time. Links are not followed. */
 function* walk(root: string): Generator<[string, Dirent]> {
   const skipped = kernelFoldersBelow(root, realpathSync(root));
   let level = [root];

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { Matcher, type Search, type SearchResult } from "./matcher.ts";
 
-/** What a search thread says, once: what it has found, or the code of the error that ended it. */
+/** The one message of a search thread: the result, or the code of the error that ended the search. */
 export type SearchReport = { found: SearchResult } | { code: string; message: string };
 
 // The thread around has checked every part of it.

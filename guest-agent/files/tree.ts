@@ -69,7 +69,7 @@ export class WatchedTree {
     try {
       const folder = this.#add(path);
       for (const entry of await readdir(path, { withFileTypes: true })) {
-        // It went meanwhile, or is another one by now.
+        // The folder went meanwhile, or another folder has its name by now.
         if (this.#folders.get(path) !== folder) return;
         const found = join(path, entry.name);
         if (isNew) this.#listener.heard("rename", found);

@@ -9,7 +9,7 @@ export interface Found {
 }
 
 /**
- * What is below a folder, a level at a time, at most `depth` levels. Folders that cannot be read are left out, as is
+ * Entries below a folder, a level at a time, at most `depth` levels. Folders that cannot be read are left out, as is
  * what lies in /proc and /sys unless the walk begins there.
  */
 export async function* walk(root: string, depth: number): AsyncGenerator<Found> {

@@ -163,12 +163,22 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     }
   });
 
-  test("a browser that takes no client is 404 on /cdp, before the gateway gives up", async () => {
+  test("a browser that takes no client is 404 on /cdp and says nothing of itself, before the gateway gives up", async () => {
     await rig.place(id);
     const browsers = browsersOf(rig.child.pid ?? 0);
     for (const pid of browsers) process.kill(pid, "SIGSTOP");
     try {
-      await expect(RawCdp.open(rig, id)).rejects.toThrow("404");
+      const signal = AbortSignal.timeout(LIMITS.hostCallMs);
+      const discover = async (): Promise<[number, string]> => {
+        const path = `/cdp/${encodeURIComponent(id)}`;
+        const answer = await rig.call("GET", path, id, undefined, { signal });
+        return [answer.status, await answer.text()];
+      };
+      const [discovered] = await Promise.all([
+        discover(),
+        expect(RawCdp.open(rig, id)).rejects.toThrow("404"),
+      ]);
+      expect(discovered).toEqual([502, "The browser did not answer\n"]);
       expect(LIMITS.slotUpgradeMs).toBeLessThan(LIMITS.poolUpgradeMs);
     } finally {
       for (const pid of browsers) process.kill(pid, "SIGCONT");

@@ -9,7 +9,7 @@ import type { SessionView } from "../../../durable-objects/session/view.ts";
 import { sessionOfId } from "./ended.ts";
 
 /** Longer than any question takes that a session's object passes on: to its org, or to its pool. */
-const askMs = LIMITS.poolUpgradeMs + LIMITS.objectCallMs;
+const askMs = LIMITS.hostCallMs + LIMITS.objectCallMs;
 
 /** Forged, malformed, unknown, another org's: one answer, to the byte (document 1, Authentication 7). */
 export const invalidSessionId = (): ApiError =>
