@@ -26,7 +26,7 @@ export interface PlaywrightProcessOptions {
   log: Log;
   fitness: Fitness;
   cgroups: Cgroups | null;
-  /** Its first tie to a slot has begun, or its last one has ended. */
+  /** Called when the first tie of the process to a slot has begun, and when the last one has ended. */
   onUse: (isUsed: boolean) => void;
 }
 

@@ -198,7 +198,7 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     waiting.reject(error);
   }
 
-  /** Its reader is the slowest of all. */
+  /** Gives up the call that holds most: the reader of that call is the slowest. */
   #giveUpLargest(): void {
     const [largest] = [...this.#waiting.values()].toSorted(
       ({ stream: a }, { stream: b }) => b.heldBytes - a.heldBytes,

@@ -84,7 +84,7 @@ export const VmReport = z.object({
   checkpointAt: z.number().exactOptional(),
   /** Set when the machine ended without being told to; repeated until the gateway has answered. */
   ended: z.enum(["machine_died"]).exactOptional(),
-  /** Its processors stand still until its next use. */
+  /** The machine's processors stand still until the next use. */
   parked: z.literal(true).exactOptional(),
   /** The last use, in milliseconds since the epoch by the host's own clock: to be compared with `sentAt` alone. */
   lastActivityAt: z.number(),

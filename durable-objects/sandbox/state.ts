@@ -57,15 +57,15 @@ export type SandboxState = Starting | Running | Paused | Releasing | Gone | Fail
 export type SandboxEvent =
   | { type: "placed"; idleMs: number; onTimeout: OnTimeout; habits: Habits }
   | { type: "createFailed" }
-  /** Its host says that it was in use at `at`, and whether its processors stand still since. */
+  /** The host says that the machine was in use at `at`, and whether the processors stand still since. */
   | { type: "activity"; at: number; isParked?: true }
   /** A request is on its way to the machine, which it wakes. */
   | { type: "called" }
   /** Somebody has asked for its record: that begins the idle window anew and wakes nothing. */
   | { type: "looked" }
-  /** Its idle window is over, and its host neither rests it nor says that it is in use: it runs on, not billed. */
+  /** The idle window is over, and the host neither rests the machine nor says that the machine is in use: the machine runs on, not billed. */
   | { type: "notRested" }
-  /** Its host has found that the idle window is over, and has ended it. */
+  /** The host has found that the idle window is over, and has ended the machine. */
   | { type: "idleEnded" }
   | { type: "idleSet"; idleMs: number }
   | { type: "delete" }

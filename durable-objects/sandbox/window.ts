@@ -46,7 +46,7 @@ export function billing(state: Running, now: number): Running {
   return { ...state, bill: openSpan(state.bill, now) };
 }
 
-/** Its host is silent: nothing is billed from its last word on. */
+/** The host is silent: nothing is billed from the last word of the host on. */
 export function awayFrom(state: Running, seenAt: number): Running {
   const awaySince = state.awaySince ?? seenAt;
   return { ...state, awaySince, bill: stopped(state, awaySince) };

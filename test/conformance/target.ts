@@ -16,7 +16,7 @@ export interface Target {
   adminToken: string;
   /** A page with a title that its browsers may open. */
   site: string;
-  /** What the product has written into its log as a warning or an error, as far as that can be read here. */
+  /** Warnings and errors of the product's log; empty where that log cannot be read. */
   complaints: readonly string[];
   close(): Promise<void>;
 }

@@ -42,7 +42,7 @@ const FIRST_LIFE: LifeStart = { word: FIRST_SYNC_WORD, generation: 0 };
 export class Guest {
   /** Resolves when it has been told for the first time who its machine is. */
   readonly identified: Promise<void>;
-  /** What the agent did that it must not. */
+  /** Breaches of the contract by the agent. */
   readonly breaches = new Breaches();
   readonly #share = new TimeShare();
   readonly #kept = new KeptBytes();

@@ -4,10 +4,10 @@ import { ContractBreach } from "@svc/contract/control-channel/rpc-error.ts";
 
 const FIRST_BLOCK_BYTES = 4 * 1024;
 const BLOCK_BYTES = 64 * 1024;
-/** What a host keeps of all commands of a machine at once: two whole answers of two streams. */
+/** Bytes that a host keeps of all commands of a machine at once: two whole answers of two streams. */
 export const KEPT_BYTES = 4 * EXEC_OUTPUT_BYTES;
 
-/** What a machine's commands have printed and nobody has read yet, in bytes. */
+/** Bytes that a machine's commands have printed and nobody has read yet. */
 export class KeptBytes {
   #bytes = 0;
 
@@ -62,7 +62,7 @@ export class KeptOutput {
     return part.length;
   }
 
-  /** Its text in pieces, none of which ends within a character. */
+  /** The text of the output in pieces, none of which ends within a character. */
   *pieces(): Generator<string> {
     const decoder = new StringDecoder("utf8");
     for (const [at, block] of this.#blocks.entries()) {

@@ -19,7 +19,7 @@ const AGENT_TEXT_BYTES = 64 * 1024;
 export interface GuestPortOptions {
   /** The word that the agent waits for. */
   word: Uint8Array;
-  /** One for all ports of a machine. */
+  /** Shared by all ports of a machine. */
   share?: TimeShare;
   /** The guest broke the contract, and lost a connection by it. */
   onBreach?: (reason: string) => void;

@@ -43,7 +43,7 @@ export class Vm {
   ended: VmReport["ended"];
   /** The machine has ended, by itself or because another machine took its place. */
   isOver = false;
-  /** Its processors stand still until the next request. */
+  /** The processors of the machine stand still until the next request. */
   isParked = false;
   /** How much is under way that saves it: a request wakes it only after. */
   #holds = 0;

@@ -5,11 +5,11 @@ import type { Vm } from "../machines/vm.ts";
 /** The use of a machine, as far as a control socket goes. */
 export type UsedVm = Pick<Vm, "touch" | "begin" | "isParked">;
 
-/** What is looked at of a message: not its parameters, which may be large. */
+/** The fields of a message that the host looks at: not the parameters, which may be large. */
 const Head = z.object({ method: z.string().exactOptional(), id: RequestId.nullish() });
 type Head = z.infer<typeof Head>;
 
-/** What keeps a socket open. It is no use of the machine. */
+/** Methods that only keep a socket open: no use of the machine. */
 const UPKEEP = ["rpc.ping", "rpc.credit"];
 /** Requests that stay open for as long as the client likes: only their bytes are a use. */
 const LASTING = ["pty.attach", "files.watch"];
@@ -23,7 +23,7 @@ const MOST_COUNTED = 1_000;
 export class ControlCalls {
   readonly #vm: UsedVm;
   readonly #toClient: (text: string) => void;
-  /** What ends the use by each request that is not answered yet. */
+  /** By the id of a request without an answer yet: the function that ends the use. */
   readonly #open = new Map<number, () => void>();
   readonly #pings = new Set<number>();
   /** Pings that the host has answered in place of a machine that has their messages and may answer them once it goes on. */

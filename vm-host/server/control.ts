@@ -13,7 +13,7 @@ import { ControlCalls } from "./control-calls.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 
 const PING_MS = 20_000;
-/** What a message that waits for its client takes besides its bytes. */
+/** Memory of a waiting message besides its bytes. */
 const MESSAGE_BYTES = 512;
 /** With so much unread by one client, those of all clients are added up. */
 const UNREAD_BYTES = LIMITS.machineHeldBytes / LIMITS.machineControlSockets;

@@ -37,7 +37,7 @@ export async function endUnused(
   id: string,
   unusedMs: number,
 ): Promise<VmEnded> {
-  // What is under way with it comes first.
+  // Changes of the machine that are under way come first.
   await lanes.run(id, "end", async () => {
     const vm = vms.get(id);
     if (!vm) throw absent(store, id);
