@@ -26,31 +26,34 @@ export const draftBeside = (path: string): string =>
 export class Draft {
   readonly file: FileHandle;
   readonly #path: string;
-  readonly #target: string;
+  readonly #target: Target;
 
-  private constructor(file: FileHandle, path: string, target: string) {
+  private constructor(file: FileHandle, path: string, target: Target) {
     this.file = file;
     this.#path = path;
     this.#target = target;
   }
 
-  static async begin({ path, stats }: Target, mode: number): Promise<Draft> {
+  static async begin(target: Target, mode: number): Promise<Draft> {
+    const { path, stats } = target;
     const beside = draftBeside(path);
     const file = await open(bytesOf(beside), FLAGS, stats ? PRIVATE_MODE : mode);
-    return new Draft(file, beside, path);
+    return new Draft(file, beside, target);
   }
 
   /** The file has the new content, on disk. An existing file keeps its owner, its group and, unless `mode` is given, its mode. */
   async put(mode: number | undefined): Promise<void> {
-    const { stats } = await targetOf(this.#target);
+    const { path, stats: before } = this.#target;
+    const { stats } = await targetOf(path);
     // A file with several names, or with a mount on it, is itself written: another one would not be all of these.
     if (stats && stats.nlink > 1) return this.#overwrite(mode);
-    if (stats) await this.#take(stats);
+    const like = stats ?? before;
+    if (like) await this.#take(like);
     if (mode !== undefined) await this.file.chmod(mode);
     await this.file.sync();
-    if (stats) noteReplaced(this.#target, (await this.file.stat()).ino);
+    if (stats) noteReplaced(path, (await this.file.stat()).ino);
     try {
-      await rename(bytesOf(this.#path), bytesOf(this.#target));
+      await rename(bytesOf(this.#path), bytesOf(path));
     } catch (error) {
       if (errnoOf(error) !== "EBUSY" || !stats) throw error;
       await this.#overwrite(mode);
@@ -72,7 +75,7 @@ export class Draft {
 
   /** What makes the file longer goes first: only that needs room on the disk, and it can be taken back. */
   async #overwrite(mode: number | undefined): Promise<void> {
-    const { file: opened, stats } = await openPlain(this.#target, constants.O_WRONLY);
+    const { file: opened, stats } = await openPlain(this.#target.path, constants.O_WRONLY);
     await using file = opened;
     const { size } = await this.file.stat();
     try {
