@@ -81,7 +81,7 @@ export class LinkConnections implements FrameSink {
         else this.#refuse(connection, "a connection is opened once, by the host");
         break;
       case "close":
-        this.#drop(connection, decoder.decode(payload) || "closed by the other side");
+        this.#drop(connection, decoder.decode(payload) || "closed by the other side", true);
         break;
       case "text":
         this.#guarded(connection, () => this.#entries.get(connection)?.receiver?.text(payload));
@@ -133,11 +133,11 @@ export class LinkConnections implements FrameSink {
     if (!isMine()) entry.receiver.closed("closed at once");
   }
 
-  #drop(connection: number, reason: string): void {
+  #drop(connection: number, reason: string, byOther = false): void {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#entries.delete(connection);
-    this.#guarded(connection, () => entry.receiver?.closed(reason));
+    this.#guarded(connection, () => entry.receiver?.closed(reason, byOther));
     if (connection === HOST_CONNECTION) this.#begin(connection, this.#options.accept);
   }
 
