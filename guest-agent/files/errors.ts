@@ -16,7 +16,6 @@ const FAULTS: Readonly<Record<string, readonly [RefusalCode, string]>> = {
   ENOSPC: ["NoSpace", "the disk is full"],
   EDQUOT: ["NoSpace", "the quota of the disk is used up"],
   EFBIG: ["TooLarge", "the file would be larger than its file system allows"],
-  E2BIG: ["TooLarge", "the argument list is too long"],
   EMLINK: ["TooLarge", "it has as many links as its file system allows"],
   ENAMETOOLONG: ["InvalidPath", "the path is too long, or a name in it is longer than 255 bytes"],
   ELOOP: ["InvalidPath", "its links lead in a circle"],

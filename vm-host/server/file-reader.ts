@@ -90,7 +90,7 @@ export class FileReader {
   }
 }
 
-const changed = (): RpcError => refuse("Disconnected", "The file changed while it was read.");
+const changed = (): RpcError => refuse("Busy", "The file changed while it was read.");
 
 function begin(response: ServerResponse, file: GuestFile, part: Part): void {
   const headers = describe(file);

@@ -42,9 +42,12 @@ export async function hostRefusal(
   const { status } = answer;
   const text = await answer.text().catch(() => "");
   const guest = guestRefused(text) ?? fromHeader(answer);
+  // The machine was paused before the transfer, or during it.
+  if (status === 409) return new ApiError("NotRunning", "The sandbox is paused. Resume it.");
   if (guest && (status === 400 || status === 404)) return refused(guest.error, guest.code);
   if (status === 404) return new ApiError("NotRunning", "The machine has ended.");
-  log.warn("host_refused", { call: "/vms/:id/files", status, reason: guest?.error ?? text });
+  // Without the words: they name files of the customer.
+  log.warn("host_refused", { call: "/vms/:id/files", status, code: guest?.code });
   return unreachable();
 }
 

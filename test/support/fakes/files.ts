@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
+import { REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
 import { partOf } from "@svc/vm-host/server/range.ts";
 import { send } from "./pool.ts";
 
@@ -14,6 +15,7 @@ export const FakeFilesMode = z.enum([
   "directory",
   "full",
   "missing",
+  "paused",
   "odd",
 ]);
 export type FakeFilesMode = z.infer<typeof FakeFilesMode>;
@@ -24,6 +26,7 @@ const REFUSALS: Partial<Record<FakeFilesMode, [number, string]>> = {
   directory: [400, '{"error":"/x: it is a directory","code":"IsDirectory"}'],
   full: [400, '{"error":"/x: the disk is full","code":"NoSpace"}'],
   missing: [404, "No such machine\n"],
+  paused: [409, '{"error":"The sandbox is paused.","code":"Paused"}'],
   odd: [200, "{}"],
 };
 
@@ -106,6 +109,6 @@ export class FakeFiles extends EventEmitter<Record<"began" | "done" | "cut", [pa
 /** A refusal as hosts send it: its code is a header, too. */
 function refuse(response: ServerResponse, status: number, body: string): void {
   const code = /"code":"(\w+)"/.exec(body)?.[1];
-  if (code !== undefined) response.setHeader("x-svc-refused", code);
+  if (code !== undefined) response.setHeader(REFUSED_HEADER, code);
   send(response, status, body);
 }
