@@ -5,6 +5,7 @@ import {
   SlotPlaced,
   SlotRefused,
   SlotSeen,
+  UNKNOWN_WISH,
 } from "@svc/contract/host-protocol/slots.ts";
 import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
@@ -77,11 +78,15 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   const text = await response.text();
   if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
   if (status === 409) return { type: "full" };
-  if (status === 503) return { type: "unable", hint: hintOf(text) };
+  if (status === 503 || isUnknownWish(text)) return { type: "unable", hint: hintOf(text) };
   if (isRejection(status, text)) return { type: "rejected", status, body: text };
   noteFault("PUT /slots/:id", `status ${status}`);
   return { type: "unreachable" };
 }
+
+/** Whether a pool does not know a wish of the session. Another pool may. */
+const isUnknownWish = (text: string): boolean =>
+  SlotRefused.safeParse(jsonOf(text)).data?.code === UNKNOWN_WISH;
 
 /**
  * Whether an answer, of any status, is the pool's rejection of the request. Answers that concern gateway and host alone
