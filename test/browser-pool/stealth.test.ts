@@ -1,5 +1,10 @@
 import { readFileSync } from "node:fs";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import { groupsOf } from "@svc/host-kit/cgroups.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Builds } from "../../browser-pool/playwrights/builds.ts";
 import { missingBrowser, missingStealth } from "../support/process/needs.ts";
@@ -31,25 +36,36 @@ const uidOf = (pid: number): string =>
 
 describe.skipIf(isMissing)("a browser of kind stealth", () => {
   let rig: Rig;
+  let scratch: string;
 
   beforeAll(async () => {
-    rig = await Rig.start({ kind: "stealth", env: { SVC_WARM_FAST: "1" } });
-    await rig.warm();
-    await rig.gateway.beat(({ kinds }) => kinds.fast?.idle === 1 && kinds.stealth?.idle === 1);
+    scratch = await mkdtemp(join(tmpdir(), "st-"));
+    await chmod(scratch, 0o711);
+    rig = await Rig.start({ kind: "stealth", env: { SVC_WARM_FAST: "1", TMPDIR: scratch } });
+    await bothWarm();
   });
-  afterAll(() => rig.stop());
+  afterAll(async () => {
+    await rig.stop();
+    expect(await readdir(scratch)).toEqual([]);
+    await rm(scratch, { recursive: true });
+  });
 
   const placed: string[] = [];
   const place = async (id: string, ask: Partial<PlaceSlot> = {}): Promise<void> => {
     placed.push(id);
     await rig.place(id, ask);
   };
+  const bothWarm = (): Promise<PoolHeartbeat> =>
+    rig.gateway.beat(
+      ({ kinds: { fast, stealth } }) =>
+        [fast, stealth].every((kind) => kind?.idle === 1 && kind.busy + kind.recycling === 0),
+      // The last heartbeat may say what was before.
+      rig.gateway.beats.length,
+    );
   /** What a test has left is gone, and both kinds are warm again. */
   afterEach(async () => {
     for (const id of placed.splice(0)) await rig.delete(id);
-    await rig.gateway.beat(({ kinds: { fast, stealth } }) =>
-      [fast, stealth].every((kind) => kind?.idle === 1 && kind.busy + kind.recycling === 0),
-    );
+    await bothWarm();
   });
 
   const pool = (): number => rig.child.pid ?? 0;
@@ -57,6 +73,22 @@ describe.skipIf(isMissing)("a browser of kind stealth", () => {
     below(pool())
       .filter(({ command }) => XVFB.test(command))
       .map(({ pid }) => pid);
+
+  /** What slots have on this machine, counted. */
+  async function inventory(): Promise<Record<string, number>> {
+    const [run = ""] = (await readdir(scratch)).map((name) => join(scratch, name));
+    const shared = join(run, "wire");
+    const count = async (folder: string): Promise<number> => (await readdir(folder)).length;
+    const groups = await Promise.all((await groupsOf(basename(run))).map((one) => readdir(one)));
+    return {
+      browsers: browsersOf(pool()).length,
+      screens: screens().length,
+      "entries of the run": await count(run),
+      "folders of files": await count(join(shared, "files")),
+      "sockets to the outside": await count(join(shared, "egress")),
+      "cgroups of slots": groups.flat().filter((name) => /^\d+$/.test(name)).length,
+    };
+  }
 
   test("has a window on a screen of its own, and is headless nowhere", async () => {
     await place("window");
@@ -122,6 +154,21 @@ describe.skipIf(isMissing)("a browser of kind stealth", () => {
     );
     await expect.poll(() => screens().length).toBe(1);
     await expect.poll(() => browsersOf(pool()).length).toBe(2);
+  });
+
+  test("and fast ones, back to back, leave processes, folders, sockets and cgroups as they were", async () => {
+    const before = await inventory();
+    for (let n = 0; n < 8; n += 1) {
+      const id = `row-${n}`;
+      await place(id, { kind: n % 2 === 0 ? "stealth" : "fast" });
+      const browser = await byCdp(rig, id);
+      await firstPage(browser).goto("data:text/html,<title>one</title>");
+      await browser.close();
+      await rig.delete(id);
+    }
+    await bothWarm();
+    // A slot's folder is removed last, behind the heartbeat that tells of its successor.
+    await expect.poll(inventory).toEqual(before);
   });
 
   test("no kind takes the place of the other, though the other has a warm browser", async () => {
