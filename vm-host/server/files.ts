@@ -6,6 +6,7 @@ import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
+import { replyAbsent, replyEnded } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
 import { Patience } from "./patience.ts";
 
@@ -76,13 +77,14 @@ export async function uploadFile(call: VmCall): Promise<void> {
 }
 
 async function withFile(
-  { vms, id, rest, request, response }: VmCall,
+  call: VmCall,
   work: (vm: Vm, path: string) => Promise<void>,
 ): Promise<void> {
+  const { vms, id, rest, request, response } = call;
   const path = GuestPath.safeParse(new URL(rest, "http://host/").searchParams.get("path"));
   if (!path.success) return replyText(response, 400, "Malformed path\n");
   const vm = vms.get(id);
-  if (!vm) return replyText(response, 404, "No such machine\n");
+  if (!vm) return replyAbsent(call);
   const over = vm.begin();
   try {
     await work(vm, path.data);
@@ -90,7 +92,7 @@ async function withFile(
     request.resume();
     // After the first bytes there is no status left to say it with.
     if (response.headersSent) response.destroy();
-    else replyRefusal(response, error);
+    else if (!(await replyEnded(response, vm, error))) replyRefusal(response, error);
   } finally {
     over();
   }

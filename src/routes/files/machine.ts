@@ -1,11 +1,14 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { GuestRefused } from "@svc/contract/host-protocol/files.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { type FileClaims, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import { accepted } from "../../accepted.ts";
 import type { AppContext } from "../../context.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
 import { askAwake } from "../sandboxes/wake.ts";
+
+const log = logOf("src");
 
 /** A file at the host of its machine: where bytes come from or go to. */
 export interface FileAtHost {
@@ -38,7 +41,13 @@ export async function hostRefusal(
 ): Promise<ApiError> {
   const { status } = answer;
   const words = wordsOf(await answer.text().catch(() => ""));
-  if (status !== 400 && status !== 404) return unreachable();
+  // The machine was paused before the transfer, or during it.
+  if (status === 409) return new ApiError("NotRunning", "The sandbox is paused. Resume it.");
+  if (status !== 400 && status !== 404) {
+    // Without the words: they name files of the customer.
+    log.warn("host_refused", { call: "/vms/:id/files", status });
+    return unreachable();
+  }
   if (words !== null) return refused(words);
   return status === 404 ? new ApiError("NotRunning", "The machine has ended.") : unreachable();
 }

@@ -101,6 +101,7 @@ test.each([
   ["drop", 502, "HostUnreachable"],
   ["away", 502, "HostUnreachable"],
   ["missing", 409, "NotRunning"],
+  ["paused", 409, "NotRunning"],
   ["directory", 404, "NotFound"],
 ])("a download from a host that answers %s is %i", async (files, status, name) => {
   const { host, mint, put } = await fileSandbox();

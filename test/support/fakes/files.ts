@@ -13,6 +13,7 @@ export const FakeFilesMode = z.enum([
   "directory",
   "full",
   "missing",
+  "paused",
   "odd",
 ]);
 export type FakeFilesMode = z.infer<typeof FakeFilesMode>;
@@ -23,6 +24,7 @@ const REFUSALS: Partial<Record<FakeFilesMode, [number, string]>> = {
   directory: [400, '{"error":"/x: it is a directory","code":"IsDirectory"}'],
   full: [400, '{"error":"/x: the disk is full","code":"NoSpace"}'],
   missing: [404, "No such machine\n"],
+  paused: [409, '{"error":"The sandbox is paused.","code":"Paused"}'],
   odd: [200, "{}"],
 };
 
