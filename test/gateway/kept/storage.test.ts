@@ -128,7 +128,7 @@ test("while D1 cannot say what is stored, machines begin to run as far as their 
   const [id, running] = [await paused(), await created()];
   const fail = () => Promise.reject(new Error("D1 is down"));
   const DB = { prepare: () => ({ bind: () => ({ run: fail, first: fail, all: fail }) }) };
-  const ask = (path: string, bindings = env) => {
+  const ask = (path: string, bindings: object = env) => {
     const headers = { authorization: `Bearer ${key}` };
     return app.request(path, { method: "POST", headers }, bindings);
   };
