@@ -6,7 +6,7 @@ import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
-import { replyAbsent, replyEnded } from "./broken-call.ts";
+import { replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
 import { Patience } from "./patience.ts";
 
@@ -92,7 +92,7 @@ async function withFile(
     request.resume();
     // After the first bytes there is no status left to say it with.
     if (response.headersSent) response.destroy();
-    else if (!(await replyEnded(response, vm, error))) replyRefusal(response, error);
+    else if (!(await replyPaused(response, vm, error))) replyRefusal(response, error);
   } finally {
     over();
   }
