@@ -18,6 +18,7 @@ import type { Operation } from "./operation.ts";
 export const RESUME_REFUSALS = [
   "NotEntitled",
   "InsufficientCredit",
+  "PlanLimitExceeded",
   "ConcurrencyLimitExceeded",
   "SnapshotNotRestorable",
   "InsufficientCapacity",
@@ -55,6 +56,7 @@ export const SANDBOXES = {
       "SnapshotNotRestorable",
       "ControlPlaneUnavailable",
       "NotConfigured",
+      "PlanLimitExceeded",
       "ConcurrencyLimitExceeded",
       "AdmissionUnavailable",
       "VolumeAlreadyAttached",

@@ -5,6 +5,7 @@ import {
   SlotPlaced,
   SlotRefused,
   SlotSeen,
+  UNKNOWN_WISH,
 } from "@svc/contract/host-protocol/slots.ts";
 import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
@@ -77,7 +78,7 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   const text = await response.text();
   if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
   if (status === 409) return { type: "full" };
-  if (status === 503) {
+  if (status === 503 || isUnknownWish(text)) {
     const hint = hintOf(text);
     noteRefusal("PUT /slots/:id", status, { error: hint });
     return { type: "unable", hint };
@@ -91,6 +92,10 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   noteFault("PUT /slots/:id", `status ${status}`);
   return { type: "unreachable" };
 }
+
+/** Whether a pool does not know a wish of the session. Another pool may. */
+const isUnknownWish = (text: string): boolean =>
+  SlotRefused.safeParse(jsonOf(text)).data?.code === UNKNOWN_WISH;
 
 /**
  * Whether an answer, of any status, is the pool's rejection of the request. Answers that concern gateway and host alone

@@ -28,7 +28,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   "": { PUT: placeVm, DELETE: endVm },
   exec: { POST: execute },
   metrics: { GET: readMetrics },
-  files: { GET: downloadFile, PUT: uploadFile },
+  files: { GET: downloadFile, HEAD: downloadFile, PUT: uploadFile },
   pause: { POST: pauseVm },
   checkpoint: { POST: checkpointVm },
   resume: { POST: resumeVm },

@@ -102,7 +102,7 @@ test.each([
   ["away", 502, "HostUnreachable"],
   ["missing", 409, "NotRunning"],
   ["paused", 409, "NotRunning"],
-  ["directory", 404, "NotFound"],
+  ["directory", 400, "GuestRefused"],
 ])("a download from a host that answers %s is %i", async (files, status, name) => {
   const { host, mint, put } = await fileSandbox();
   await put("/tmp/a", "1");
