@@ -1,4 +1,5 @@
 import { benchBrowser } from "./browser/bench.ts";
+import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
@@ -12,7 +13,7 @@ import { benchVm } from "./vm/bench.ts";
 import { benchVmStates } from "./vm/states.ts";
 
 const BENCHES: Record<string, (options: Options) => Promise<void>> = {
-  browser: benchBrowser,
+  browser: (options) => (options.kind === "stealth" ? benchStealth : benchBrowser)(options),
   relay: benchRelay,
   gateway: benchGateway,
   burst: benchBurst,
@@ -23,7 +24,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
 };
-const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--idle] [--json FILE]`;
+const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 
 await runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));

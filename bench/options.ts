@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { BrowserKind } from "@svc/contract/browser/session.ts";
 
 /** What the command line of a bench says; what it does not say is null. */
 export interface Options {
@@ -9,6 +10,8 @@ export interface Options {
   seed: number | null;
   /** Measure only what must lie idle for minutes. */
   idle: boolean;
+  /** The kind of the browsers. */
+  kind: BrowserKind;
   /** Where the results are written as JSON. */
   json: string | null;
 }
@@ -23,6 +26,7 @@ export function readOptions(args: string[]): Options {
       seed: { type: "string" },
       json: { type: "string" },
       idle: { type: "boolean" },
+      kind: { type: "string" },
     },
   });
   return {
@@ -30,6 +34,7 @@ export function readOptions(args: string[]): Options {
     n: count("n", values.n),
     kills: count("kills", values.kills),
     seed: count("seed", values.seed),
+    kind: BrowserKind.parse(values.kind ?? "fast"),
     json: values.json ?? null,
     idle: values.idle ?? false,
   };

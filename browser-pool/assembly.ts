@@ -18,12 +18,14 @@ import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
 import { Sessions } from "./sessions/sessions.ts";
 import { type LaunchSlot, launchSlot } from "./slots/launch.ts";
+import { KINDS, type Shelves, placesOf } from "./slots/shelves.ts";
 import type { Slot } from "./slots/slot.ts";
 import { WarmSlots } from "./slots/warm-slots.ts";
 
 /** How long a change waits for others. Reported at once, changes of a create would take the processor from its client. */
 const QUIET_MS = 300;
-const STEALTH_HINT = "This version serves no stealth browsers: create the session without stealth.";
+/** A kind that is switched off by its setting. */
+const OFF_HINT = "This pool serves no browsers of this kind: SVC_MAX_STEALTH is 0.";
 
 type HintOf = (kind: BrowserKind) => string | null;
 
@@ -51,7 +53,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const base = await openBase(config, log);
   const { events, run, hostFitness, allowance, playwrights } = base;
   const { served } = playwrights;
-  const { warmSlots, sessions, hintOf } = openSessions(base);
+  const { shelves, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
     graceMs: config.orphanGraceMs,
     hasSessions: () => sessions.count > 0,
@@ -64,8 +66,8 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
-  const told = { config, sessions, warmSlots, hostFitness, served, hintOf, url };
-  const firstReport = new FirstReport(config.warm > 0);
+  const told = { config, sessions, shelves, hostFitness, served, hintOf, url };
+  const firstReport = new FirstReport(KINDS.filter((kind) => config.shelves[kind].warm > 0));
   const heartbeats = heartbeatsOf(told, log, (beat) => {
     silence.heard();
     firstReport.answered(beat);
@@ -73,9 +75,12 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   // Creates wait for the first browser.
   events.on("changed", () => (firstReport.isHeard ? heartbeats.touch() : heartbeats.hurry()));
   events.on("lost", () => heartbeats.hurry());
-  if (hostFitness.fitness) warmSlots.fill();
-  void hostFitness.becameFit.then(() => {
-    warmSlots.fill();
+  const fill = (): void => {
+    for (const kind of KINDS) if (hostFitness.hintOf(kind) === null) shelves[kind].fill();
+  };
+  fill();
+  hostFitness.onChange(() => {
+    fill();
     heartbeats.touch();
   });
   heartbeats.start();
@@ -93,34 +98,55 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 }
 
 /** The warm browsers, and the sessions that take them. */
-function openSessions(base: Base): { warmSlots: WarmSlots; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness, playwrights } = base;
-  const { warm, maxSlots, gatewayUrl } = config;
-  const onChange = (): void => void events.emit("changed");
-  const onNext = (next: Slot | null): void => playwrights.warm.attachTo(next?.playwrights ?? null);
-  const launch = launcherOf(base);
-  const warmSlots = new WarmSlots({ warm, maxSlots, log, launch, onChange, onNext });
-  const hintOf: HintOf = (kind) =>
-    kind === "fast" ? (hostFitness.hint ?? warmSlots.hint) : STEALTH_HINT;
+function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
+  const { config, log, events, hostFitness } = base;
+  const { gatewayUrl } = config;
+  const shelves = openShelves(base);
+  const hintOf: HintOf = (kind) => {
+    if (config.shelves[kind].most === 0) return OFF_HINT;
+    return hostFitness.hintOf(kind) ?? shelves[kind].hint;
+  };
   const sessions = new Sessions({
-    warmSlots,
+    shelves,
     log,
-    onChange,
+    onChange: () => void events.emit("changed"),
     onLoss: () => void events.emit("lost"),
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
   });
-  return { warmSlots, sessions, hintOf };
+  return { shelves, sessions, hintOf };
 }
 
-function launcherOf({ run, hostFitness, allowance, playwrights }: Base): LaunchSlot {
+function openShelves(base: Base): Shelves {
+  const { config, log, events, playwrights } = base;
+  const places = placesOf(config.shelves);
+  const launcher = launcherOf(base);
+  // The warm Playwright is for the next fast browser: it would leave marks in a stealth browser that wants none of it.
+  const attachWarm = (next: Slot | null): void =>
+    playwrights.warm.attachTo(next?.playwrights ?? null);
+  const open = (kind: BrowserKind): WarmSlots =>
+    new WarmSlots({
+      warm: config.shelves[kind].warm,
+      places: places[kind],
+      log,
+      launch: launcher(kind),
+      onChange: () => void events.emit("changed"),
+      onNext: kind === "fast" ? attachWarm : () => {},
+    });
+  return { fast: open("fast"), stealth: open("stealth") };
+}
+
+function launcherOf(base: Base): (kind: BrowserKind) => LaunchSlot {
+  const { run, hostFitness, allowance, playwrights } = base;
   let launches = 0;
-  return (index, signal) => {
-    const { fitness, cgroups } = hostFitness;
-    if (!fitness) return Promise.reject(new Error("this host serves no browsers"));
+  return (kind) => (index, signal) => {
+    const { cgroups } = hostFitness;
+    const fitness = hostFitness[kind];
+    if (!fitness) return Promise.reject(new Error(`this host serves no ${kind} browsers`));
     launches += 1;
     const plan = { fitness, cgroups, folder: run.folder, allowance, playwrights };
-    return launchSlot(plan, launches, index, signal);
+    const xvfb = "xvfb" in fitness ? { xvfb: fitness.xvfb } : {};
+    return launchSlot({ ...plan, ...xvfb }, launches, index, signal);
   };
 }
 

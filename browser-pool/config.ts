@@ -1,12 +1,17 @@
 import { totalmem } from "node:os";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { count, hostSettings } from "@svc/host-kit/host-settings.ts";
 import { optionalSetting, readSettings, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
+import type { ShelfSize } from "./slots/shelves.ts";
 
 const MIB = 1024 * 1024;
-const SLOT_SHARE_BYTES = 300 * MIB;
-const MOST_SLOTS = 64;
+/** What a browser takes on average, and how many of its kind there are without a setting, at least and at most. */
+const SHARES = {
+  fast: { bytes: 300 * MIB, least: 2, most: 64 },
+  stealth: { bytes: 600 * MIB, least: 1, most: 32 },
+};
 
 const slots = count.max(1000);
 
@@ -17,38 +22,65 @@ export const POOL_SETTINGS = {
     name: "SVC_WARM_FAST",
     default: "2",
     unit: "browsers",
-    meaning: "How many warm browsers the pool keeps, at most SVC_MAX_FAST.",
+    meaning: "How many warm browsers of kind fast the pool keeps, at most SVC_MAX_FAST.",
+    schema: slots,
+  }),
+  warmStealth: setting({
+    name: "SVC_WARM_STEALTH",
+    default: "1",
+    unit: "browsers",
+    meaning: "How many warm browsers of kind stealth the pool keeps, at most SVC_MAX_STEALTH.",
     schema: slots,
   }),
   maxSlots: setting({
     name: "SVC_MAX_FAST",
-    default: String(slotsInMemory(totalmem())),
+    default: String(slotsInMemory("fast")),
     defaultMeaning: "as many as fit into 80 % of the memory at 300 MiB each, 2 to 64",
     unit: "browsers",
-    meaning: "How many browsers the pool runs at most.",
+    meaning: "How many browsers of kind fast the pool runs at most.",
     schema: slots.min(1),
+  }),
+  maxStealth: setting({
+    name: "SVC_MAX_STEALTH",
+    default: String(slotsInMemory("stealth")),
+    defaultMeaning: "as many as fit into 80 % of the memory at 600 MiB each, 1 to 32",
+    unit: "browsers",
+    meaning:
+      "How many browsers of kind stealth the pool runs at most, beside those of kind fast. `0`: the kind is not served.",
+    schema: slots,
   }),
   chromium: optionalSetting({
     name: "SVC_CHROMIUM",
     defaultMeaning: "found in PATH",
-    meaning: "The path of the Chromium program.",
+    meaning: "The path of the Chromium program, for kind fast.",
+    schema: z.string(),
+  }),
+  chromiumStealth: optionalSetting({
+    name: "SVC_CHROMIUM_STEALTH",
+    defaultMeaning: "where Linux systems have it",
+    meaning: "The path of a whole Chromium, for kind stealth: a headless shell has no window.",
     schema: z.string(),
   }),
 };
 
-/** How many browsers fit: eight tenths of the memory, at 300 MiB each. */
-function slotsInMemory(bytes: number): number {
-  return Math.min(MOST_SLOTS, Math.max(2, Math.floor((bytes * 0.8) / SLOT_SHARE_BYTES)));
+/** How many browsers of a kind fit into eight tenths of the memory. */
+function slotsInMemory(kind: BrowserKind): number {
+  const { bytes, least, most } = SHARES[kind];
+  return Math.min(most, Math.max(least, Math.floor((totalmem() * 0.8) / bytes)));
 }
 
 /** The configuration of a pool process, from its environment. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
-  const settings = readSettings(POOL_SETTINGS, environment);
+  const { warm, maxSlots, warmStealth, maxStealth, chromium, chromiumStealth, ...settings } =
+    readSettings(POOL_SETTINGS, environment);
   return {
     ...settings,
-    warm: Math.min(settings.warm, settings.maxSlots),
+    shelves: { fast: sizeOf(warm, maxSlots), stealth: sizeOf(warmStealth, maxStealth) },
+    chromium: { fast: chromium, stealth: chromiumStealth },
     orphanGraceMs: LIMITS.orphanGraceMs as number,
   };
 }
+
+const sizeOf = (warm: number, most: number): ShelfSize => ({ warm: Math.min(warm, most), most });
 
 export type PoolConfig = ReturnType<typeof readConfig>;

@@ -1,15 +1,16 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { KindReport, PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { ServedVersions } from "./playwrights/served-versions.ts";
+import { KEPT_WISHES } from "./sessions/wishes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
-import type { WarmSlots } from "./slots/warm-slots.ts";
+import type { Shelves } from "./slots/shelves.ts";
 
 export interface HeartbeatParts {
   sessions: Sessions;
-  warmSlots: WarmSlots;
+  shelves: Shelves;
   hostFitness: HostFitness;
   config: PoolConfig;
   served: ServedVersions;
@@ -20,9 +21,7 @@ export interface HeartbeatParts {
 
 /** Builds the heartbeat of this moment, with the next sequence number. */
 export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
-  const { sessions, warmSlots, hostFitness, config, served, url, hintOf } = parts;
-  const [hint, stealthHint] = [hintOf("fast"), hintOf("stealth")];
-  const counts = hostFitness.hint ? { idle: 0, recycling: 0 } : warmSlots.counts;
+  const { sessions, hostFitness, config, served, url } = parts;
   return {
     type: "pool",
     bootId: sessions.bootId,
@@ -32,16 +31,15 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     isolation: hostFitness.isolation,
     memoryCap: hostFitness.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
-    kinds: {
-      fast: { ...counts, busy: sessions.count, ...(hint !== null && { hint }) },
-      stealth: {
-        idle: 0,
-        busy: 0,
-        recycling: 0,
-        ...(stealthHint !== null && { hint: stealthHint }),
-      },
-    },
+    kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
+    keeps: [...KEPT_WISHES],
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),
   };
+}
+
+function kindOf({ sessions, shelves, hintOf }: HeartbeatParts, kind: BrowserKind): KindReport {
+  const hint = hintOf(kind);
+  const busy = sessions.countOf(kind);
+  return { ...shelves[kind].counts, busy, ...(hint !== null && { hint }) };
 }

@@ -6,7 +6,7 @@ import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
 import type { TableLine } from "@svc/host-kit/start-messages.ts";
 import { START_TIMES } from "@svc/host-kit/start-times.ts";
-import type { PoolConfig } from "./config.ts";
+import { POOL_SETTINGS, type PoolConfig } from "./config.ts";
 import type { Allowance } from "./egress/allowance.ts";
 import type { FirstReport } from "./first-report.ts";
 import type { GatewaySilence } from "./gateway-silence.ts";
@@ -14,10 +14,12 @@ import type { Run } from "./janitor.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
+import { KINDS, type Shelves } from "./slots/shelves.ts";
 
 const { warmBrowserMs } = START_TIMES;
 const OFFLINE =
   "pages take themselves for offline (this kernel has neither dummy nor veth interfaces)";
+const WARM_SETTINGS = { fast: POOL_SETTINGS.warm.name, stealth: POOL_SETTINGS.warmStealth.name };
 const NO_BROWSER = `No browser has started within ${warmBrowserMs / 1000} s: the log tells why.`;
 
 export interface PoolParts {
@@ -28,6 +30,7 @@ export interface PoolParts {
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
   sessions: Sessions;
+  shelves: Shelves;
   silence: GatewaySilence;
   front: Server;
   heartbeats: Heartbeats<PoolHeartbeat>;
@@ -58,16 +61,21 @@ export class PoolService {
 
   /** The pool's lines of the banner. */
   get table(): TableLine[] {
-    const { config, hostFitness, hintOf } = this.#parts;
+    const { hostFitness } = this.#parts;
     const { isolation, memoryCap } = hostFitness;
-    const hint = hintOf("fast") ?? (this.#isLate ? NO_BROWSER : null);
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const online = hostFitness.isOnline ? "" : `, ${OFFLINE}`;
-    const note = `keeps ${config.warm} warm (SVC_WARM_FAST), at most ${config.maxSlots}, isolation ${isolation}, ${cap}${online}`;
-    return [
-      { what: "browsers (fast)", on: hint === null, note: hint ?? note },
-      { what: "browsers (stealth)", on: false, note: hintOf("stealth") ?? "" },
-    ];
+    const note = `isolation ${isolation}, ${cap}${online}`;
+    return KINDS.map((kind) => this.#line(kind, note));
+  }
+
+  #line(kind: BrowserKind, note: string): TableLine {
+    const { config, hintOf, shelves } = this.#parts;
+    const { warm, most } = config.shelves[kind];
+    const isMissing = this.#isLate && warm > 0 && shelves[kind].counts.idle === 0;
+    const hint = hintOf(kind) ?? (isMissing ? NO_BROWSER : null);
+    const size = `keeps ${warm} warm (${WARM_SETTINGS[kind]}), at most ${most}`;
+    return { what: `browsers (${kind})`, on: hint === null, note: hint ?? `${size}, ${note}` };
   }
 
   /** Ends every browser, sends a last heartbeat, and leaves nothing on the computer. */

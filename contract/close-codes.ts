@@ -1,6 +1,8 @@
 /** WebSocket close codes of the gateway and the hosts; the specification leaves them open. The reason text is always set. */
 export const CLOSE_CODES = {
   normal: 1000,
+  protocolBroken: 1002,
+  notUtf8: 1007,
   observerWrote: 1008,
   restart: 1012,
   tooMany: 1013,
@@ -16,6 +18,8 @@ export const CLOSE_CODES = {
 /** The meaning of each close code for a client. */
 export const CLOSE_MEANINGS = {
   normal: "The client or the session ended the connection.",
+  protocolBroken: "A message breaks the rules of the socket: the reason names the rule.",
+  notUtf8: "A text message is not UTF-8.",
   observerWrote: "An observer sent something on a read-only stream.",
   restart: "The service restarts: reconnect. A client treats 1006 the same.",
   tooMany: "Too many sockets of this kind are open: close one, then try again.",
@@ -27,3 +31,20 @@ export const CLOSE_MEANINGS = {
   reverted: "The sandbox went back to a snapshot: reconnect.",
   messageTooLarge: "A message is longer than allowed.",
 } as const satisfies Record<keyof typeof CLOSE_CODES, string>;
+
+/** The sockets that are closed with each code. No socket of this release uses a code with none. */
+export const CLOSE_SOCKETS = {
+  normal: ["/ws", "/cdp"],
+  protocolBroken: ["/ws", "/cdp", "/control"],
+  notUtf8: ["/ws", "/cdp", "/control"],
+  observerWrote: [],
+  restart: ["/ws", "/control"],
+  tooMany: ["/control"],
+  wrongEndpoint: ["/ws", "/cdp"],
+  tokenExpired: [],
+  gone: ["/ws", "/cdp", "/control", "previews"],
+  deadline: ["/ws", "/cdp"],
+  paused: ["/control", "previews"],
+  reverted: ["/control", "previews"],
+  messageTooLarge: ["/ws", "/cdp", "/control"],
+} as const satisfies Record<keyof typeof CLOSE_CODES, readonly string[]>;

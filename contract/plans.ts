@@ -18,6 +18,9 @@ export const PLAN_NAMES = ["free", "starter", "professional"] as const;
 /** The name of a plan. */
 export type PlanName = (typeof PLAN_NAMES)[number];
 
+/** The unit of `storedGib`. */
+export const GIB_BYTES = 1024 ** 3;
+
 /** What an org may do at once, how long, and how much. */
 export interface Plan {
   browsers: number;
@@ -28,6 +31,11 @@ export interface Plan {
   /** How many an org may keep. Failed snapshots hold nothing and do not count. */
   snapshots: number;
   templates: number;
+  /** How many machines an org may keep, running and paused together: each running machine may be paused at any time. */
+  pausedVms: number;
+  volumes: number;
+  /** How many GiB the records, snapshots and volumes of an org may have together. */
+  storedGib: number;
   features: readonly Feature[];
 }
 
@@ -46,6 +54,9 @@ export const PLANS: Record<PlanName, Plan> = {
     profiles: 3,
     snapshots: 50,
     templates: 10,
+    pausedVms: 10,
+    volumes: 5,
+    storedGib: 20,
     features: FREE,
   },
   starter: {
@@ -56,6 +67,9 @@ export const PLANS: Record<PlanName, Plan> = {
     profiles: 25,
     snapshots: 250,
     templates: 50,
+    pausedVms: 50,
+    volumes: 25,
+    storedGib: 200,
     features: STARTER,
   },
   professional: {
@@ -66,11 +80,16 @@ export const PLANS: Record<PlanName, Plan> = {
     profiles: 250,
     snapshots: 2_500,
     templates: 500,
+    pausedVms: 500,
+    volumes: 250,
+    storedGib: 2_000,
     features: PROFESSIONAL,
   },
 };
 
 const count = z.int().nonnegative();
+/** null: no cap. */
+const uncappable = <N extends z.ZodType<number>>(amount: N) => amount.nullable().exactOptional();
 const on = z.boolean().exactOptional();
 const switches = Object.fromEntries(FEATURES.map((name) => [name, on]));
 // No record: that would take a feature called `__proto__`.
@@ -85,18 +104,31 @@ export const PlanOverrides = z.strictObject({
   profiles: count.exactOptional(),
   snapshots: count.exactOptional(),
   templates: count.exactOptional(),
+  pausedVms: uncappable(count),
+  volumes: uncappable(count),
+  storedGib: uncappable(z.number().nonnegative()),
   features: Switches.exactOptional(),
 });
 export type PlanOverrides = z.infer<typeof PlanOverrides>;
 
 /** The plan of an org with its overrides applied. */
 export function effectivePlan(name: PlanName, overrides: PlanOverrides = {}): Plan {
-  const { features: switches = {}, ...numbers } = overrides;
+  const { features: switches = {}, pausedVms, volumes, storedGib, ...numbers } = overrides;
   const plan = PLANS[name];
+  const kept = {
+    pausedVms: capOf(pausedVms, plan.pausedVms),
+    volumes: capOf(volumes, plan.volumes),
+    storedGib: capOf(storedGib, plan.storedGib),
+  };
   const features = FEATURES.filter(
     (feature) => switches[feature] ?? plan.features.includes(feature),
   );
-  return { ...plan, ...numbers, features };
+  return { ...plan, ...numbers, ...kept, features };
+}
+
+/** The cap of a plan with its override: Infinity when the override lifts the cap. */
+function capOf(override: number | null | undefined, cap: number): number {
+  return override === null ? Infinity : (override ?? cap);
 }
 
 /** The cheapest plan that has a feature: what `FeatureRequiresPlan` names. */

@@ -15,6 +15,24 @@ export const UsageSegment = z.object({
 });
 export type UsageSegment = z.infer<typeof UsageSegment>;
 
+/** What an org keeps of something, and how much of it the plan allows. */
+const kept = z.object({
+  used: amount,
+  /** null: no cap. */
+  cap: amount.nullable(),
+});
+
+/** What an org keeps now, against the caps of its plan. */
+const Kept = z.object({
+  /** Machines, running and paused together: each running machine may be paused at any time. */
+  machines: kept,
+  snapshots: kept,
+  templates: kept,
+  volumes: kept,
+  /** GiB of paused machines and checkpoints, of snapshots and of volumes together, and of each. */
+  gib: kept.extend({ machines: amount, snapshots: amount, volumes: amount }),
+});
+
 /** 200 of GET /usage (decisions): what was used between `from` and `to`, at the rates of the price list. */
 export const Usage = z.object({
   from: z.iso.datetime(),
@@ -25,6 +43,7 @@ export const Usage = z.object({
   cents: amount,
   /** Credit that is left now; null when the org is not prepaid. */
   creditCents: z.number().nullable(),
+  kept: Kept,
   /** Segments that touch the time asked for, newest first, at most 1,000. */
   segments: z.array(UsageSegment).max(1000),
 });

@@ -3,6 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SnapshotState } from "@svc/contract/vm/snapshot.ts";
 import { ask } from "./database.ts";
+import { hasRoomFor } from "./kept.ts";
 import { hasLabels } from "./labels.ts";
 
 /** A snapshot's record. Times are ms since the epoch. */
@@ -91,10 +92,10 @@ export async function beginSnapshot(
   const labels = JSON.stringify(metadata);
   const sql = `INSERT INTO snapshots (id, org_id, name, kind, state, sandbox_id, parent_id, line_id, template,
     cpu, mem_mb, disk_gb, metadata, created_at, host_id)
-    SELECT ?1, ?2, ?3, ?4, 'creating', ?5, ?6,
+    SELECT ?2, ?1, ?3, ?4, 'creating', ?5, ?6,
     COALESCE((SELECT id FROM snapshots WHERE id = ?6 AND deleted_at IS NULL), ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14
-    WHERE (SELECT count(*) FROM snapshots WHERE org_id = ?2 AND deleted_at IS NULL AND state <> 'failed') < ?15`;
-  const facts = [id, org, name, kind, sandboxId, parentId, forkOf, template];
+    WHERE ${hasRoomFor.snapshot("?15")}`;
+  const facts = [org, id, name, kind, sandboxId, parentId, forkOf, template];
   const rest = [cpu, memMb, diskGb, labels, createdAt, hostId];
   const { meta } = await ask(db, () =>
     db

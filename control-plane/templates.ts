@@ -1,6 +1,7 @@
 import { TemplateState } from "@svc/contract/vm/template.ts";
 import { VmKind } from "@svc/contract/vm/machine.ts";
 import { ask } from "./database.ts";
+import { hasRoomFor } from "./kept.ts";
 
 /** A custom template as its owner sees it. Times are ms since the epoch. */
 export interface TemplateView {
@@ -37,7 +38,7 @@ interface TemplateRow {
   ready_at: number | null;
 }
 
-const COLUMNS = `id, org_id, name, kind, state, cpu, mem_mb, disk_gb, step, steps, error_step, error_message,
+const COLUMNS = `org_id, id, name, kind, state, cpu, mem_mb, disk_gb, step, steps, error_step, error_message,
   created_at, ready_at`;
 const MARKS = COLUMNS.split(",").map((_name, at) => `?${at + 1}`);
 
@@ -45,7 +46,7 @@ function valuesOf(view: TemplateView): (string | number | null)[] {
   const { id, org, name, kind, state, cpu, memMb, diskGb, step, steps, error } = view;
   const fault = [error?.step ?? null, error?.message ?? null];
   const times = [view.createdAt, view.readyAt];
-  return [id, org, name, kind, state, cpu, memMb, diskGb, step, steps, ...fault, ...times];
+  return [org, id, name, kind, state, cpu, memMb, diskGb, step, steps, ...fault, ...times];
 }
 
 /** Enters a new template; false when its org has `cap` of them already. */
@@ -55,7 +56,7 @@ export async function beginTemplate(
   cap: number,
 ): Promise<boolean> {
   const sql = `INSERT INTO templates (${COLUMNS}) SELECT ${MARKS.join(", ")}
-    WHERE (SELECT count(*) FROM templates WHERE org_id = ?2 AND state <> 'failed') < ?${MARKS.length + 1}`;
+    WHERE ${hasRoomFor.template(`?${MARKS.length + 1}`)}`;
   const { meta } = await ask(db, () =>
     db
       .prepare(sql)

@@ -38,7 +38,7 @@ export async function usageOf(
   orgId: string,
   { from, to }: Stretch,
   now: number,
-): Promise<Usage> {
+): Promise<Omit<Usage, "kept">> {
   const bound = (sql: string) => db.prepare(sql).bind(orgId, from, to, now);
   const [sums, rows] = await ask(db, () =>
     Promise.all([

@@ -2,6 +2,7 @@ import { newVolumeId } from "@svc/contract/ids.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type CreateVolume, type Volume, volumeFields } from "@svc/contract/vm/volume.ts";
 import { ask } from "./database.ts";
+import { bindable, hasRoomFor } from "./kept.ts";
 import { deleteObjects } from "./objects.ts";
 
 /** A volume and who has it. */
@@ -35,26 +36,34 @@ function toVolume({ id, name, created_at: at, size_mb: sizeMb, metadata }: Volum
   };
 }
 
-/** Creates a volume. It has no bytes before it is mounted. */
+/** Creates a volume; null when its org has `cap` of them already. It has no bytes before it is mounted. */
 export async function createVolume(
   db: D1Database,
   orgId: string,
   asked: CreateVolume,
-  now: number,
-): Promise<Volume> {
+  { cap, now }: { cap: number; now: number },
+): Promise<Volume | null> {
   const { name, sizeMb, metadata } = volumeFields(asked);
   const volumeId = newVolumeId();
   const labels = metadata ? JSON.stringify(metadata) : null;
-  const sql = `INSERT INTO volumes (id, org_id, name, size_mb, metadata, created_at)
-    VALUES (?, ?, ?, ?, ?, ?)`;
-  await ask(db, () =>
+  // One statement, so that of two at once no more pass than there is room for.
+  const sql = `INSERT INTO volumes (org_id, id, name, size_mb, metadata, created_at)
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE ${hasRoomFor.volume("?7")}`;
+  const { meta } = await ask(db, () =>
     db
       .prepare(sql)
-      .bind(volumeId, orgId, name, sizeMb ?? null, labels, now)
+      .bind(orgId, volumeId, name, sizeMb ?? null, labels, now, bindable(cap))
       .run(),
   );
+  if (meta.changes === 0) return null;
   const createdAt = new Date(now).toISOString();
   return { volumeId, name, createdAt, ...(sizeMb && { sizeMb }), ...(metadata && { metadata }) };
+}
+
+/** Notes how many bytes a volume has in the object store. */
+export async function noteVolumeBytes(db: D1Database, id: string, bytes: number): Promise<void> {
+  const sql = "UPDATE volumes SET stored_bytes = ? WHERE id = ?";
+  await ask(db, () => db.prepare(sql).bind(bytes, id).run());
 }
 
 /** All volumes of an org, newest first. */

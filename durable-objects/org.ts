@@ -3,10 +3,12 @@ import { OrgBuilds } from "./org/builds.ts";
 import type {
   BuildClaim,
   Ending,
+  KeptMachines,
   Reserved,
   SandboxClaim,
   SandboxPage,
   SandboxQuery,
+  SandboxReserved,
   SandboxView,
   SessionClaim,
   SessionHold,
@@ -55,12 +57,17 @@ export class OrgDO extends DurableObject<Env> {
     return this.#sessions.page(query);
   }
 
-  reserveSandbox(claim: SandboxClaim): Reserved {
+  reserveSandbox(claim: SandboxClaim): SandboxReserved {
     return this.#sandboxes.reserve(claim);
   }
 
-  resumeSandbox(id: string, cap: number): Reserved {
-    return this.#sandboxes.resume(id, cap);
+  resumeSandbox(id: string, claim: Pick<SandboxClaim, "cap" | "kept">): SandboxReserved {
+    return this.#sandboxes.resume(id, claim);
+  }
+
+  /** The machines that the org keeps, and the bytes of their records. */
+  kept(): KeptMachines {
+    return this.#sandboxes.kept();
   }
 
   /** Writes the state of a sandbox; false when its claim has lapsed, or it is gone already. */

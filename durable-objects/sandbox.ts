@@ -29,7 +29,7 @@ import { meaningOf } from "./sandbox/reports.ts";
 import { resume } from "./sandbox/resume.ts";
 import { revert, type RevertOrder } from "./sandbox/revert.ts";
 import { snapshot, type SnapshotOrder } from "./sandbox/snapshot.ts";
-import { SANDBOX_TABLE } from "./sandbox/table.ts";
+import { isSameRecord, SANDBOX_TABLE } from "./sandbox/table.ts";
 import { look } from "./sandbox/use.ts";
 
 /** One sandbox or desktop: its state, its timers, and the way to its machine. */
@@ -137,8 +137,12 @@ export class SandboxDO extends DurableObject<Env> {
     const meaning = meaningOf(this.#record.tick(), beat, vm);
     if (meaning === "end") return "end";
     if (meaning === "wait" || this.#live.lane.isBusy) return "wait";
+    const before = this.#record.load();
     for (const event of meaning.events) this.#record.apply(event, meaning.facts);
-    const status = this.#record.load()?.state.status;
+    const after = this.#record.load();
+    // A record that is replaced while the sandbox stays paused is no change of its state.
+    if (before && after && !isSameRecord(before, after)) this.#writeIndex();
+    const status = after?.state.status;
     return status === "running" || status === "paused" ? "keep" : "end";
   }
 
@@ -148,6 +152,11 @@ export class SandboxDO extends DurableObject<Env> {
     if (!sandbox || !isAt(sandbox.place, start)) return;
     if (change.type === "hostLost" && this.#live.lane.isBusy) this.#askHostLater();
     else this.#record.apply(change);
+  }
+
+  #writeIndex(): void {
+    this.#record.owe("index", Date.now() + LIMITS.objectCallMs);
+    this.#record.later(this.#record.do("index"));
   }
 
   /** The machine is being changed at its host: whether it is lost, the host's object says once that is over. */

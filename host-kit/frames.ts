@@ -17,6 +17,11 @@ export class FrameScanner {
   #payloadLeft = 0;
   #messageBytes = 0;
 
+  /** Whether everything so far is whole frames: only then may another frame follow. */
+  get isAtBoundary(): boolean {
+    return this.#headerBytes === 0 && this.#payloadLeft === 0;
+  }
+
   /** Takes the next chunk of the direction. */
   push(chunk: Buffer): void {
     let at = 0;

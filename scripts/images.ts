@@ -1,7 +1,7 @@
 import { buildHindrance, buildImage } from "../vm-host/images/build.ts";
 import { cacheDirOf } from "../vm-host/config.ts";
 import type { Progress } from "../vm-host/images/progress.ts";
-import { BASE } from "../vm-host/images/recipe.ts";
+import { BASE } from "../vm-host/images/base.ts";
 import { ensureMachinePackages } from "./system-packages.ts";
 
 // `npm run images`: builds the images of virtual machines, or finds them built.

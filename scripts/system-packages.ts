@@ -11,6 +11,8 @@ const BROWSERS: Packages = {
   bubblewrap: ["bwrap"],
   iproute2: ["ip"],
 };
+/** To run whole browsers, each on a screen of its own. */
+const STEALTH: Packages = { chromium: ["chromium", "google-chrome-stable"], xvfb: ["Xvfb"] };
 /** To record videos of pages, and to draw every script: browsers draw boxes for letters that no font has. */
 const PAGES: Packages = {
   ffmpeg: ["ffmpeg"],
@@ -38,7 +40,8 @@ const APT_MS = 10 * 60_000;
  */
 export default function ensureSystemPackages(): void {
   ensure("browsers are", BROWSERS);
-  // Apart from what browsers cannot do without: a package that cannot be had takes none of those with it.
+  // Each apart from what browsers cannot do without: a package that cannot be had takes none of those with it.
+  ensure("stealth browsers are", STEALTH);
   ensure("recordVideo and fonts for many scripts are", PAGES);
 }
 
@@ -71,9 +74,16 @@ function advice(packages: string[]): string {
 
 function missing(packages: Packages): string[] {
   return Object.entries(packages)
-    .filter(([name]) => !(name === "chromium-headless-shell" && process.env.SVC_CHROMIUM))
+    .filter(([name]) => !isNamed(name))
     .filter(([, sign]) => !(Array.isArray(sign) ? onPath(...sign) : hasFont(sign.family)))
     .map(([name]) => name);
+}
+
+/** Whether a variable names another program in place of the package's. */
+function isNamed(name: string): boolean {
+  const { SVC_CHROMIUM, SVC_CHROMIUM_STEALTH } = process.env;
+  if (name === "chromium-headless-shell") return Boolean(SVC_CHROMIUM);
+  return name === "chromium" && Boolean(SVC_CHROMIUM_STEALTH);
 }
 
 function install(asRoot: string[], packages: Packages): void {

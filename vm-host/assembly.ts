@@ -1,5 +1,4 @@
 import { EventEmitter } from "node:events";
-import { join } from "node:path";
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
@@ -12,14 +11,15 @@ import { StepCache } from "./builds/step-cache.ts";
 import { type Computer, openComputer } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
 import { LayersInUse } from "./disk/layers-in-use.ts";
-import { openGoldenFolder } from "./golden/folders.ts";
+import { goldenIn, openGoldenFolder } from "./golden/folders.ts";
 import { GoldenMachines } from "./golden/golden-machines.ts";
 import { Holds } from "./golden/holds.ts";
+import { dropReplaced } from "./golden/replaced.ts";
 import { FreeDisk } from "./disk/free-disk.ts";
 import { type HeartbeatParts, heartbeatOf, saysEnough } from "./heartbeat.ts";
 import { Images } from "./images/images.ts";
 import { type Bootable, ImageKeeper } from "./images/keeper.ts";
-import { BASE } from "./images/recipe.ts";
+import { BASE } from "./images/base.ts";
 import { CacheSweep } from "./images/sweep.ts";
 import { Lanes } from "./lanes.ts";
 import { type Machinery, Readiness, TRYING } from "./machinery.ts";
@@ -186,7 +186,8 @@ async function makeReady(opening: Opening, bootable: Bootable): Promise<void> {
   try {
     const machinery = await openMachinery(opening, bootable);
     readiness.ready(machinery);
-    void sweep.start(bootable);
+    const folder = goldenIn(config.cacheDir);
+    void sweep.start(bootable, (now) => dropReplaced(folder, bootable, now, log));
     log.info({ accelerator: machinery.driver.accelerator }, "machines_ready");
     if (config.warm > 0) machinery.warm.start();
   } catch (error) {
@@ -212,8 +213,7 @@ async function openMachinery(opening: Opening, bootable: Bootable): Promise<Mach
 async function openMakers(base: Base, bootable: Bootable) {
   const { config, log, events, capacity, vms, volumes, abilities } = base;
   const { hasEgress } = abilities;
-  // The cache's word for golden machines; other hosts of this computer use the same folder.
-  const folder = await openGoldenFolder(join(config.cacheDir, "templates"));
+  const folder = await openGoldenFolder(goldenIn(config.cacheDir));
   const driver = await openDriver(base, bootable, new Holds(folder));
   const budgetBytes = config.goldenBytes;
   const goldenMachines = new GoldenMachines({ driver, folder, budgetBytes, log, settle });

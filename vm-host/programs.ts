@@ -4,6 +4,8 @@ const LAST_WORDS_BYTES = 2_000;
 
 export interface RunOptions {
   cwd?: string;
+  /** Beside, or in place of, what every program is given. */
+  env?: Record<string, string>;
   input?: string;
   /** Every line of both streams as it comes. */
   onLine?: (line: string) => void;
@@ -17,13 +19,13 @@ export interface RunOptions {
 export async function run(
   file: string,
   args: string[],
-  { cwd, input, onLine, signal, timeoutMs, outputBytes = Infinity }: RunOptions = {},
+  { cwd, env = {}, input, onLine, signal, timeoutMs, outputBytes = Infinity }: RunOptions = {},
 ): Promise<string> {
   const child = spawn(file, args, {
     cwd,
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     // Nothing of this process's own: it holds the host token.
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", HOME: "/nonexistent" },
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C", HOME: "/nonexistent", ...env },
     killSignal: "SIGKILL",
     ...(signal && { signal }),
     ...(timeoutMs !== undefined && { timeout: timeoutMs }),

@@ -43,7 +43,11 @@ export async function benchBrowser(options: Options): Promise<void> {
   if ("hint" in fitness) throw new Error(fitness.hint);
   console.log(`Chromium ${fitness.version}, isolation ${fitness.isolation}`);
   const site = await startSite();
-  const env = { SVC_EGRESS_ALLOW: site.address, SVC_WARM_FAST: String(WARM) };
+  const env = {
+    SVC_EGRESS_ALLOW: site.address,
+    SVC_WARM_FAST: String(WARM),
+    SVC_WARM_STEALTH: "0",
+  };
   const footprint = await measureFootprint(site.url, env);
   const service = await Service.start(env);
   const pool = await LonePool.start(env);

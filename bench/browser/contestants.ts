@@ -1,5 +1,5 @@
 import { type Browser, type Page, chromium } from "playwright-core";
-import type { Customer } from "../service/customer.ts";
+import type { Customer, SessionAsk } from "../service/customer.ts";
 import type { LonePool } from "./lone-pool.ts";
 
 const CONNECT_MS = 30_000;
@@ -21,8 +21,8 @@ export interface Opened {
   /** Resolves when the release is acknowledged. */
   release(browser: Browser): Promise<void>;
 }
-export interface Contestant {
-  name: Name;
+export interface Contestant<Who extends string = Name> {
+  name: Who;
   open(): Promise<Opened>;
 }
 
@@ -39,12 +39,17 @@ function pageOfSession(browser: Browser): Promise<Page> {
   return page ? Promise.resolve(page) : Promise.reject(new Error("the session has no page"));
 }
 
-/** A customer of the gateway. */
-export function throughGateway(name: Name, customer: Customer, kind: Endpoint): Contestant {
+/** A customer of the gateway. `ask`: of each create. */
+export function throughGateway<Who extends string>(
+  name: Who,
+  customer: Customer,
+  kind: Endpoint,
+  ask: SessionAsk = {},
+): Contestant<Who> {
   return {
     name,
     async open() {
-      const session = await customer.create();
+      const session = await customer.create(ask);
       return {
         connect: () => connectTo(kind, session[ENDPOINTS[kind]]),
         firstPage: pageOfSession,

@@ -13,9 +13,10 @@ let last: PoolHeartbeat | null = null;
 const server = createServer((request, response) => {
   void (async () => {
     if (request.method === "POST") last = PoolHeartbeat.parse(JSON.parse(await text(request)));
-    const counts = last?.kinds.fast ?? { idle: 0, busy: 0, recycling: 0 };
+    const none = { idle: 0, busy: 0, recycling: 0 };
+    const { fast = none, stealth = none } = last?.kinds ?? {};
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify(request.method === "POST" ? reply : { fast: counts }));
+    response.end(JSON.stringify(request.method === "POST" ? reply : { fast, stealth }));
   })();
 });
 process.on("disconnect", () => process.exit(0));

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { KindHealth } from "@svc/contract/browser/health.ts";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import * as z from "zod";
 
 const LIMIT_MS = 90_000;
@@ -8,18 +9,21 @@ const POLL_MS = 50;
 const LONGEST_MS = 5_000;
 const REMEMBERED = 10;
 
-const Counts = z.object({ fast: KindHealth.omit({ pools: true }) });
+const Count = KindHealth.omit({ pools: true });
+const Counts = z.object({ fast: Count, stealth: Count });
 
 /** Waits until pools are warm again, and at least as long as it took lately: the same pause for each contestant. */
 export class Rest {
   readonly #healths: string[];
   readonly #warm: number;
+  readonly #kind: BrowserKind;
   readonly #waits: number[] = [];
 
   /** `healths`: URLs that answer with counts as GET /health does. */
-  constructor(healths: string[], warm: number) {
+  constructor(healths: string[], warm: number, kind: BrowserKind = "fast") {
     this.#healths = healths;
     this.#warm = warm;
+    this.#kind = kind;
   }
 
   async take(sessions: "none" | "any"): Promise<void> {
@@ -36,7 +40,7 @@ export class Rest {
   }
 
   async #isOver(sessions: "none" | "any"): Promise<boolean> {
-    const all = await Promise.all(this.#healths.map(countsAt));
+    const all = await Promise.all(this.#healths.map((url) => countsAt(url, this.#kind)));
     return all.every(
       ({ idle, busy, recycling }) =>
         idle >= this.#warm && recycling === 0 && (sessions === "any" || busy === 0),
@@ -44,6 +48,6 @@ export class Rest {
   }
 }
 
-async function countsAt(url: string) {
-  return Counts.parse(await (await fetch(url)).json()).fast;
+async function countsAt(url: string, kind: BrowserKind) {
+  return Counts.parse(await (await fetch(url)).json())[kind];
 }

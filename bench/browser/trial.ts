@@ -16,7 +16,7 @@ export type Measure = (typeof MEASURES)[number];
 export type Sample = Partial<Record<Measure, number>>;
 
 /** One browser from its create to its release, without a pause. */
-export async function stepsTrial(contestant: Contestant, siteUrl: string): Promise<Sample> {
+export async function stepsTrial(contestant: Contestant<string>, siteUrl: string): Promise<Sample> {
   const [opened, create] = await timed(() => contestant.open());
   let browser: Browser | null = null;
   try {
@@ -36,7 +36,7 @@ export async function stepsTrial(contestant: Contestant, siteUrl: string): Promi
 
 /** What an open browser does. `rest` lets the pool launch what the create has taken. */
 export async function trafficTrial(
-  contestant: Contestant,
+  contestant: Contestant<string>,
   siteUrl: string,
   rest: () => Promise<void>,
 ): Promise<Sample> {

@@ -27,6 +27,7 @@ export async function benchBurst(options: Options): Promise<void> {
   const service = await Service.start({
     SVC_EGRESS_ALLOW: site.address,
     SVC_WARM_FAST: String(WARM),
+    SVC_WARM_STEALTH: "0",
     SVC_MAX_FAST: String(size + WARM),
     SVC_ACQUIRE_TIMEOUT_MS: String(ACQUIRE_MS),
   });

@@ -36,7 +36,11 @@ export async function benchNeighbour(options: Options): Promise<void> {
   const [, only] = options.words;
   const report = new Report(`neighbour, ${rounds} rounds of ${WINDOW_MS} ms quiet and attacked`);
   const site = await startSite();
-  const env = { SVC_EGRESS_ALLOW: site.address, SVC_WARM_FAST: String(WARM) };
+  const env = {
+    SVC_EGRESS_ALLOW: site.address,
+    SVC_WARM_FAST: String(WARM),
+    SVC_WARM_STEALTH: "0",
+  };
   const service = await Service.start(env);
   const operator = new Operator(service.url, service.adminToken);
   const [org, attacker] = [await operator.newCustomer(), await operator.newCustomer()];

@@ -22,7 +22,7 @@ const LISTS = 500;
 export async function benchProfiles(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`profiles, n = ${n} after ${WARM_UP} of warm-up`);
-  const service = await Service.start({ SVC_WARM_FAST: String(WARM) });
+  const service = await Service.start({ SVC_WARM_FAST: String(WARM), SVC_WARM_STEALTH: "0" });
   const customer = await new Operator(service.url, service.adminToken).newCustomer();
   const asks = {
     "no profile": {},

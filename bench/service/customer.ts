@@ -18,6 +18,7 @@ export class Refused extends Error {
 export interface SessionAsk {
   lease?: { idleSeconds: number };
   profileId?: string;
+  stealth?: boolean;
 }
 
 /** A caller of the browser API. */

@@ -42,7 +42,9 @@ export async function takeInventory({ service, customer, runs }: Place): Promise
   const inSlots = slots.flatMap(({ pid }) => treeOf(pid, all));
   const folders = runs.folders();
   const cgroups = await runs.cgroups();
-  const { fast } = Health.parse(await (await fetch(new URL("/health", service.url))).json());
+  const { busy, recycling } = Health.parse(
+    await (await fetch(new URL("/health", service.url))).json(),
+  );
   return {
     "processes outside of slots": family.length - inSlots.length,
     "processes: slots": slots.length,
@@ -57,8 +59,8 @@ export async function takeInventory({ service, customer, runs }: Place): Promise
     "descriptors: gateway": descriptors(gateway ?? 0),
     "descriptors: workerd": descriptors(workerd ?? 0),
     "descriptors: pool": descriptors(pool ?? 0),
-    "slots: busy": fast.busy,
-    "slots: recycling": fast.recycling,
+    "slots: busy": busy,
+    "slots: recycling": recycling,
     "sessions: active": (await customer.list("active")).length,
     "sessions: unknown": (await customer.list("unknown")).length,
   };

@@ -14,7 +14,8 @@ import { atRest, settle } from "./settle.ts";
 import { readUsage, usageWritten } from "./usage.ts";
 import { Visitor } from "./visitor.ts";
 
-const USAGE = "npm run soak -- browser [sessions] [--kills N] [--seed N] [--json FILE]";
+const USAGE =
+  "npm run soak -- browser [sessions] [--kills N] [--seed N] [--kind stealth] [--json FILE]";
 const DEFAULT_SESSIONS = 1_000;
 const DEFAULT_SEED = 1;
 const AT_ONCE = 4;
@@ -36,6 +37,7 @@ await runToEnd(async () => {
 /** Sessions back to back under kills; then everything must be as it was before. */
 async function soak(sessions: number, options: Options): Promise<void> {
   const seed = options.seed ?? DEFAULT_SEED;
+  const isMixed = options.kind === "stealth";
   const kills = options.kills ?? Math.ceil(sessions / 5);
   const report = new Report(`soak, ${sessions} sessions, ${kills} kills, seed ${seed}`);
   const site = await startSite();
@@ -43,11 +45,13 @@ async function soak(sessions: number, options: Options): Promise<void> {
     SVC_EGRESS_ALLOW: site.address,
     SVC_WARM_FAST: String(WARM),
     SVC_MAX_FAST: String(CAP + WARM),
+    SVC_WARM_STEALTH: String(isMixed ? WARM : 0),
+    SVC_MAX_STEALTH: String(CAP + WARM),
   });
   const operator = new Operator(service.url, service.adminToken);
   const customer = await operator.newCustomer({ browsers: CAP });
   const place = { service, customer, runs: new PoolRuns(service.scratch) };
-  const visit = { customer, siteUrl: site.url };
+  const visit = { customer, siteUrl: site.url, isMixed };
   const early = new SoakRecord();
   const first = new Visitor({ ...visit, record: early, orphans: 0 });
   await visitAll(first, WARM_UP, seed + 1, () => Promise.resolve());

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { SessionCreated } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Browser, chromium } from "playwright-core";
-import { type Customer, Refused } from "../service/customer.ts";
+import { type Customer, Refused, type SessionAsk } from "../service/customer.ts";
 import { type Random, pickWeighted } from "./random.ts";
 import { visitAndVanish } from "./raw-client.ts";
 import type { SoakRecord } from "./record.ts";
@@ -27,6 +27,8 @@ export interface VisitorOptions {
   siteUrl: string;
   record: SoakRecord;
   orphans: number;
+  /** Whether every second session is of kind stealth; otherwise all are fast. */
+  isMixed: boolean;
 }
 
 /** Customers that come one after the other, each with one session. */
@@ -35,10 +37,13 @@ export class Visitor {
   readonly #siteUrl: string;
   readonly #record: SoakRecord;
   readonly #mostOrphans: number;
+  readonly #isMixed: boolean;
+  #visits = 0;
   #orphans: number[] = [];
 
   /** `orphans`: how many may vanish without a lease at the same time; each holds its browser for minutes. */
-  constructor({ customer, siteUrl, record, orphans }: VisitorOptions) {
+  constructor({ customer, siteUrl, record, orphans, isMixed }: VisitorOptions) {
+    this.#isMixed = isMixed;
     this.#customer = customer;
     this.#siteUrl = siteUrl;
     this.#mostOrphans = orphans;
@@ -51,7 +56,10 @@ export class Visitor {
     const endpoint = pickWeighted(random, { wsEndpoint: 1, cdpEndpoint: 1 });
     const isOrphan = end === "drop" && this.#mayOrphan();
     const hasLease = end === "drop" && !isOrphan;
-    const session = await this.#create(hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {});
+    this.#visits += 1;
+    const stealth = this.#isMixed && this.#visits % 2 === 0;
+    const lease = hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {};
+    const session = await this.#create({ stealth, ...lease });
     if (!session) return;
     this.#record.created.push(session.sessionId);
     const from = performance.now();
@@ -77,7 +85,7 @@ export class Visitor {
   }
 
   /** Asks until it gets one. What is refused under a kill is counted; anything else is an anomaly. */
-  async #create(ask: { lease?: { idleSeconds: number } }): Promise<SessionCreated | null> {
+  async #create(ask: SessionAsk): Promise<SessionCreated | null> {
     const deadline = performance.now() + PATIENCE_MS;
     while (performance.now() < deadline) {
       const from = performance.now();

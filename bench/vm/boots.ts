@@ -5,7 +5,7 @@ import type { Accelerator } from "../../vm-host/driver.ts";
 import { Guest } from "../../vm-host/guest/guest.ts";
 import { newSelf } from "../../vm-host/guest/identity.ts";
 import { makeInitrd } from "../../vm-host/images/initrd.ts";
-import { BASE } from "../../vm-host/images/recipe.ts";
+import { BASE } from "../../vm-host/images/base.ts";
 import { findImage } from "../../vm-host/images/store.ts";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { openRun } from "../../vm-host/janitor.ts";

@@ -1,13 +1,11 @@
 import { execFile } from "node:child_process";
-import { access, constants, readFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { TRIAL_MS, firstExecutable, onPath, versionOf } from "./lookup.ts";
 import { NOWHERE, inOwnNetwork } from "./network.ts";
 import { NAMESPACES, OWN, type Programs, asUser } from "./sandbox.ts";
 
 const run = promisify(execFile);
-/** Long enough for a browser that is read from a slow disk for the first time. */
-const TRIAL_MS = 30_000;
 
 const CHROMIUM_PLACES = [
   "/usr/lib/chromium/chromium-headless-shell",
@@ -37,15 +35,18 @@ export interface Unfit {
   hint: string;
 }
 
-/** Looks for the programs and tries the namespaces. */
-export async function judge(chromium: string | null): Promise<Fitness | Unfit> {
+/** Looks for the programs and tries the namespaces. `variable`: by which a person names another Chromium. */
+export async function judge(
+  chromium: string | null,
+  variable = "SVC_CHROMIUM",
+): Promise<Fitness | Unfit> {
   if (process.platform !== "linux")
     return { hint: "Browsers need Linux: run the pool on a Linux machine or in a Linux VM." };
   const found = await findPrograms(chromium);
   if ("hint" in found) return found;
   const version = await versionOf(found.chromium);
   if (version === null)
-    return { hint: `${found.chromium} does not start: reinstall it, or set SVC_CHROMIUM.` };
+    return { hint: `${found.chromium} does not start: reinstall it, or set ${variable}.` };
   const playwrightUid = await playwrightUidOf(found);
   const common = { programs: found, version, playwrightUid, isOnline: await canBeOnline(found) };
   if (found.setpriv && (await canIsolate(found.bwrap, found.setpriv)))
@@ -110,27 +111,4 @@ async function namespaceHint(): Promise<string> {
   if (isRestricted)
     return "User namespaces are forbidden: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0.";
   return "User namespaces are forbidden: sysctl -w kernel.unprivileged_userns_clone=1, or run the container with --security-opt seccomp=unconfined.";
-}
-
-function versionOf(chromium: string): Promise<string | null> {
-  return run(chromium, ["--version"], { timeout: TRIAL_MS, env: { HOME: "/nonexistent" } }).then(
-    ({ stdout }) => /[\d.]{5,}/.exec(stdout)?.[0] ?? null,
-    () => null,
-  );
-}
-
-function onPath(name: string): Promise<string | null> {
-  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/bin", "/bin", "/usr/sbin"];
-  return firstExecutable(folders.filter(Boolean).map((folder) => join(folder, name)));
-}
-
-async function firstExecutable(paths: string[]): Promise<string | null> {
-  for (const path of paths) {
-    const isGood = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (isGood) return path;
-  }
-  return null;
 }

@@ -1,3 +1,5 @@
+import { SCREEN } from "./screen.ts";
+
 const DISABLED_FEATURES = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
   "DestroyProfileOnBrowserClose",
@@ -62,11 +64,9 @@ const HEADLESS = [
   "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
 ];
 
-/** The command line of a browser of kind `fast`. Chrome's own sandbox stays on: never --no-sandbox. */
-export function fastFlags(profileDir: string, proxyPort: number): string[] {
+/** Chrome's own sandbox stays on: never --no-sandbox. */
+function connected(profileDir: string, proxyPort: number): string[] {
   return [
-    ...AUTOMATION,
-    ...HEADLESS,
     "--remote-debugging-pipe",
     `--user-data-dir=${profileDir}`,
     `--proxy-server=socks5://127.0.0.1:${proxyPort}`,
@@ -74,4 +74,25 @@ export function fastFlags(profileDir: string, proxyPort: number): string[] {
     "--proxy-bypass-list=<-loopback>",
     "about:blank",
   ];
+}
+
+/** The command line of a browser of kind `fast`. */
+export function fastFlags(profileDir: string, proxyPort: number): string[] {
+  return [...AUTOMATION, ...HEADLESS, ...connected(profileDir, proxyPort)];
+}
+
+/** A window over the whole screen. */
+const HEADED = [
+  "--window-position=0,0",
+  `--window-size=${SCREEN.width},${SCREEN.height}`,
+  "--mute-audio",
+  // As the headless shell does by itself: a process for each site of a profile would take longer than a create may.
+  "--disable-site-isolation-trials",
+];
+/** Pages of a driven browser see it in `navigator.webdriver`. */
+const UNMARKED = ["--disable-blink-features=AutomationControlled"];
+
+/** The command line of a browser of kind `stealth`. */
+export function headedFlags(profileDir: string, proxyPort: number): string[] {
+  return [...AUTOMATION, ...HEADED, ...UNMARKED, ...connected(profileDir, proxyPort)];
 }

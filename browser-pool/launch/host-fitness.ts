@@ -1,50 +1,70 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { type Fitness, type Unfit, judge } from "./fitness.ts";
+import { type StealthFitness, judgeStealth } from "./stealth-fitness.ts";
 
 const AGAIN_MS = 30_000;
 
-/** Whether this host can serve browsers, and how well. Judged again while it is unfit, so that a fix takes effect. */
+/** Where the browsers of each kind are; null: where systems have them. */
+type Paths = Record<BrowserKind, string | null>;
+
+interface Judgement {
+  fast: Fitness | Unfit;
+  stealth: StealthFitness | Unfit;
+}
+
+/** Whether this host can serve browsers, and how well. Judged again while a kind is not served, so that a fix takes effect. */
 export class HostFitness {
   readonly #cgroups: Cgroups | null;
-  readonly #chromium: string | null;
-  readonly #becameFit = Promise.withResolvers<void>();
-  #judgement: Fitness | Unfit;
+  readonly #paths: Paths;
+  #judgement: Judgement;
+  #onChange: (() => void) | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  private constructor(
-    chromium: string | null,
-    judgement: Fitness | Unfit,
-    cgroups: Cgroups | null,
-  ) {
-    this.#chromium = chromium;
+  private constructor(paths: Paths, judgement: Judgement, cgroups: Cgroups | null) {
+    this.#paths = paths;
     this.#judgement = judgement;
     this.#cgroups = cgroups;
-    if (!this.fitness) this.#judgeLater();
+    if (!this.#isWhole) this.#judgeLater();
   }
 
-  /** Judges the host. `run` names the cgroups; `chromium` is the browser's path, null: found in PATH. */
-  static async open(chromium: string | null, run: string): Promise<HostFitness> {
+  /** Judges the host. `run` names the cgroups. */
+  static async open(paths: Paths, run: string): Promise<HostFitness> {
     const isRoot = process.getuid?.() === 0;
     const cgroups = isRoot ? await Cgroups.make(run) : null;
-    return new HostFitness(chromium, await judge(chromium), cgroups);
+    return new HostFitness(paths, await judged(paths), cgroups);
   }
 
-  /** Null while the host cannot serve browsers; `hint` says why. */
+  /** How well the host serves kind `fast`; null while it does not. `hintOf` says why. */
+  get fast(): Fitness | null {
+    const { fast } = this.#judgement;
+    return "hint" in fast ? null : fast;
+  }
+
+  /** The same for kind `stealth`. */
+  get stealth(): StealthFitness | null {
+    const { stealth } = this.#judgement;
+    return "hint" in stealth ? null : stealth;
+  }
+
+  /** What both kinds need, by the word of either; null while the host serves neither. */
   get fitness(): Fitness | null {
-    return "hint" in this.#judgement ? null : this.#judgement;
+    return this.fast ?? this.stealth;
   }
 
-  get hint(): string | null {
-    return "hint" in this.#judgement ? this.#judgement.hint : null;
+  /** Why this host cannot serve a kind: the exact fix in one line. Null when the host can. */
+  hintOf(kind: BrowserKind): string | null {
+    const judgement = this.#judgement[kind];
+    return "hint" in judgement ? judgement.hint : null;
   }
 
-  /** Resolves when a host that was unfit at its start has become fit. */
-  get becameFit(): Promise<void> {
-    return this.#becameFit.promise;
+  /** Calls `heard` when the host has become fit for a kind that it could not serve. */
+  onChange(heard: () => void): void {
+    this.#onChange = heard;
   }
 
-  /** The browser's version; empty while the host is unfit. */
+  /** The version of the browsers of kind `fast`, or else of the others; empty while the host is unfit. */
   get version(): string {
     return this.fitness?.version ?? "";
   }
@@ -72,12 +92,27 @@ export class HostFitness {
   }
 
   #judgeLater(): void {
-    this.#timer = setTimeout(() => {
-      void judge(this.#chromium).then((judgement) => {
-        this.#judgement = judgement;
-        if (this.fitness) this.#becameFit.resolve();
-        else this.#judgeLater();
-      });
-    }, AGAIN_MS).unref();
+    this.#timer = setTimeout(() => void this.#judgeAgain(), AGAIN_MS).unref();
   }
+
+  get #isWhole(): boolean {
+    return this.fast !== null && this.stealth !== null;
+  }
+
+  async #judgeAgain(): Promise<void> {
+    const before = [this.fast, this.stealth];
+    // What was found good is not tried again: its programs are in use.
+    const [fast, stealth] = await Promise.all([
+      this.fast ?? judge(this.#paths.fast),
+      this.stealth ?? judgeStealth(this.#paths.stealth),
+    ]);
+    this.#judgement = { fast, stealth };
+    if (this.fast !== before[0] || this.stealth !== before[1]) this.#onChange?.();
+    if (!this.#isWhole) this.#judgeLater();
+  }
+}
+
+async function judged(paths: Paths): Promise<Judgement> {
+  const [fast, stealth] = await Promise.all([judge(paths.fast), judgeStealth(paths.stealth)]);
+  return { fast, stealth };
 }

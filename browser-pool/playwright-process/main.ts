@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { writeSync } from "node:fs";
 import { Socket, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
-import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
+import { findBuild } from "../playwrights/builds.ts";
 import { Handover } from "../playwrights/messages.ts";
 import { controlOf } from "../playwrights/folders.ts";
 import { Attachment } from "./attachment.ts";
@@ -14,21 +14,21 @@ import { FFMPEG, closePrograms, recordWithSystem } from "./programs.ts";
 import { refuseCdp, rewriteMessages, tellOwnHandlers } from "./wire.ts";
 
 // Playwright, serving strangers: this process may do nothing else. Started by playwrights/processes.ts with the
-// folder of its own, in the one that it shares with the pool, and with the minor that it is to be.
+// folder of its own, in the one that it shares with the pool, and with the build that it is to be.
 const READY_FD = 4;
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const [, , home = "", name = ""] = process.argv;
 const root = dirname(home);
-const version = WIRE_VERSIONS.find((one) => one === name);
-if (!version) throw new Error(`no wire version ${name}`);
+const build = findBuild(name);
+if (!build) throw new Error(`no Playwright ${name}`);
 
 // A promise that Playwright drops must not end everybody's sessions.
 process.on("unhandledRejection", (error) => console.error(error));
 
-const playwright = await playwrightOf(version);
+const playwright = await playwrightOf(build);
 closeNetwork(root);
 closePrograms();
-recordWithSystem(insidesOf(version));
+recordWithSystem(insidesOf(build));
 tellOwnHandlers(playwright);
 refuseCdp(playwright);
 rewriteMessages(playwright, hiding([root, PROJECT, process.execPath, FFMPEG]));

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Fitness } from "../launch/fitness.ts";
 import { inCgroups } from "@svc/host-kit/cgroups.ts";
 import { NAMESPACES, OWN, STATUS, asUser, systemFolders } from "../launch/sandbox.ts";
+import type { BuildName } from "./builds.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(PROJECT, "browser-pool/playwright-process/main.ts");
@@ -24,16 +25,16 @@ export interface PlaywrightOptions {
   root: string;
   /** Its own folder in there. */
   home: string;
-  version: string;
+  build: BuildName;
   cgroups: string[];
 }
 
 /** The command that runs a Playwright: without network and privilege, and with no files but code and the shared folder. */
 export async function playwrightCommand(options: PlaywrightOptions): Promise<string[]> {
-  const { fitness, root, home, version, cgroups } = options;
+  const { fitness, root, home, build, cgroups } = options;
   const { bwrap, setpriv } = fitness.programs;
   const uid = fitness.playwrightUid;
-  const node = [process.execPath, ...permissions(root), MAIN, home, version];
+  const node = [process.execPath, ...permissions(root), MAIN, home, build];
   const system = [...(await systemFolders()), ...readable(LINKS), ...OWN];
   const view = [...system, ...code(), ...open(root), "--bind", root, root, ...registry()];
   const inside = [...STATUS, ...view, "--chdir", home, ...environment(home)];

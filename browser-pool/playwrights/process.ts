@@ -8,6 +8,7 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { PLAYWRIGHT_CAPS } from "../launch/caps.ts";
 import type { Fitness } from "../launch/fitness.ts";
 import { SandboxedProcess } from "../launch/process.ts";
+import { type BuildName, versionOf } from "./builds.ts";
 import { playwrightCommand } from "./command.ts";
 import { type Ending, PlaywrightGone, endingOf, placesOf } from "./ending.ts";
 import { controlOf, homeOf, newName } from "./folders.ts";
@@ -36,6 +37,7 @@ export interface PlaywrightProcessOptions {
  */
 export class PlaywrightProcess {
   readonly version: WireVersion;
+  readonly build: BuildName;
   /** Resolves with the reason when the process has ended, or could not be started. */
   readonly ended: Promise<Ending>;
   readonly #options: PlaywrightProcessOptions;
@@ -50,10 +52,11 @@ export class PlaywrightProcess {
   /** `turn`: does a start when its turn has come. */
   constructor(
     options: PlaywrightProcessOptions,
-    version: WireVersion,
+    build: BuildName,
     turn: <Result>(work: () => Promise<Result>) => Promise<Result>,
   ) {
-    this.version = version;
+    this.build = build;
+    this.version = versionOf(build);
     this.#options = options;
     this.#home = homeOf(options.root, this.#name);
     this.#ties = new Ties(options.onUse);
@@ -124,12 +127,12 @@ export class PlaywrightProcess {
     const uid = fitness.playwrightUid;
     if (uid !== null) await chown(home, uid, uid);
     if (cgroups) this.#groups = await cgroups.add(`playwright-${this.#name}`, PLAYWRIGHT_CAPS);
-    const { version } = this;
+    const { build } = this;
     const command = await playwrightCommand({
       fitness,
       root,
       home,
-      version,
+      build,
       cgroups: this.#groups,
     });
     const program = new SandboxedProcess(command, true);
@@ -145,7 +148,7 @@ export class PlaywrightProcess {
     const program = await this.#program.catch((error: unknown) => messageOf(error));
     const ending = typeof program === "string" ? NO_START : await this.#lived(program);
     this.#ending ??= ending;
-    const { version } = this;
+    const version = this.build;
     const slots = this.#ties.concerned;
     const where = typeof program === "string" ? [program.slice(0, 500)] : placesOf(program);
     const { reason, isFault } = this.#ending;

@@ -1,9 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { Fitness } from "../launch/fitness.ts";
+import { type BuildName, Builds } from "./builds.ts";
 import { egressOf, filesOf } from "./folders.ts";
 import { PlaywrightProcess } from "./process.ts";
 import { ServedVersions } from "./served-versions.ts";
@@ -25,11 +27,12 @@ export interface PlaywrightProcessesOptions {
 }
 
 /**
- * The Playwright processes of a pool: one for each org and minor that its clients have asked for, and one kept warm.
+ * The Playwright processes of a pool: one for each org and build that its clients have asked for, and one kept warm.
  * An org's process ends when the org's last session has ended, and is never given to another org.
  */
 export class PlaywrightProcesses {
   readonly served = new ServedVersions();
+  readonly builds = new Builds();
   /** Kept for the next org. */
   readonly warm: WarmPlaywright;
   /** Whether a Playwright of this pool has been attached to a browser. */
@@ -60,15 +63,16 @@ export class PlaywrightProcesses {
     return new PlaywrightProcesses(options);
   }
 
-  /** The process of an org: the one that runs, else the warm one, else a new one. */
-  of(org: string, version: WireVersion): PlaywrightProcess {
-    const known = this.#ofOrgs.get(keyOf(org, version));
+  /** The process of an org for browsers of a kind: the one that runs, else the warm one, else a new one. */
+  of(org: string, version: WireVersion, kind: BrowserKind): PlaywrightProcess {
+    const build = this.builds.of(version, kind);
+    const known = this.#ofOrgs.get(keyOf(org, build));
     if (known && !known.isOver) return known;
-    const process = this.warm.take(version) ?? this.#start(version);
+    const process = (build === version && this.warm.take(version)) || this.#start(build);
     process.serve(org);
     // Until its first slot is tied to it, which may never be.
     if (process.slots === 0) this.#unused(process);
-    this.#ofOrgs.set(keyOf(org, version), process);
+    this.#ofOrgs.set(keyOf(org, build), process);
     return process;
   }
 
@@ -86,14 +90,14 @@ export class PlaywrightProcesses {
     await Promise.all([...this.#running].map((process) => process.end(ending)));
   }
 
-  #start(version: WireVersion): PlaywrightProcess {
+  #start(build: BuildName): PlaywrightProcess {
     if (this.#isClosed) throw new Error("the pool stops");
     const { root, log } = this.#options;
     const { fitness, cgroups } = this.#options.hostFitness;
     if (!fitness) throw new Error("this host serves no browsers");
     const onUse = (isUsed: boolean): void => (isUsed ? this.#keep(process) : this.#unused(process));
     const own = { root, log, fitness, cgroups, onUse };
-    const process = new PlaywrightProcess(own, version, (work) => this.#starts.run(work));
+    const process = new PlaywrightProcess(own, build, (work) => this.#starts.run(work));
     this.#running.add(process);
     void process.ended.then(() => this.#forget(process));
     return process;
@@ -117,9 +121,9 @@ export class PlaywrightProcesses {
     this.#running.delete(process);
     this.#keep(process);
     if (process.org === null) return;
-    const key = keyOf(process.org, process.version);
+    const key = keyOf(process.org, process.build);
     if (this.#ofOrgs.get(key) === process) this.#ofOrgs.delete(key);
   }
 }
 
-const keyOf = (org: string, version: WireVersion): string => `${version} ${org}`;
+const keyOf = (org: string, build: BuildName): string => `${build} ${org}`;

@@ -1,3 +1,4 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { CdpMux } from "../cdp/mux.ts";
@@ -38,6 +39,7 @@ interface Link {
 export class SlotPlaywrights implements Tenant, NextSlot {
   readonly #processes: PlaywrightProcesses;
   readonly #key: string;
+  readonly #kind: BrowserKind;
   readonly #mux: CdpMux;
   readonly #pipe: CdpPipe;
   readonly #links = new Map<WireVersion, Link>();
@@ -47,9 +49,15 @@ export class SlotPlaywrights implements Tenant, NextSlot {
   #org: string | null = null;
 
   /** `key`: names the slot in the folder that pool and Playwrights share. */
-  constructor(processes: PlaywrightProcesses, key: string, mux: CdpMux, pipe: CdpPipe) {
+  constructor(
+    processes: PlaywrightProcesses,
+    { key, kind }: { key: string; kind: BrowserKind },
+    mux: CdpMux,
+    pipe: CdpPipe,
+  ) {
     this.#processes = processes;
     this.#key = key;
+    this.#kind = kind;
     this.#mux = mux;
     this.#pipe = pipe;
   }
@@ -72,7 +80,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     this.#org = org;
     for (const { process, tie } of this.#links.values()) {
       const isSpoken = version === process.version;
-      const isOwn = isSpoken && this.#processes.of(org, process.version) === process;
+      const isOwn = isSpoken && this.#processOf(org, process.version) === process;
       if (!isOwn) tie.end();
     }
   }
@@ -85,6 +93,11 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     const wanted = version ?? this.#newest();
     const isRunning = this.#org !== null && this.#processes.isRunning(this.#org, wanted);
     if (version !== null || isRunning) await this.attach(wanted);
+  }
+
+  /** Has a process of the minor that the clients will speak, when that is known. Attaches nothing. */
+  async prepare(version: WireVersion | null): Promise<void> {
+    if (this.#org !== null && version !== null) this.#processOf(this.#org, version);
   }
 
   /** Attaches a minor. Callers who ask while it is being attached wait for the same attachment. */
@@ -169,22 +182,34 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     return newest;
   }
 
-  /** The attached Playwright of a minor. One that is gone meanwhile is replaced, once. */
+  #processOf(org: string, version: WireVersion): PlaywrightProcess {
+    return this.#processes.of(org, version, this.#kind);
+  }
+
+  /** The attached Playwright of a minor. One that is gone meanwhile is replaced, once; so is a build that cannot be confined. */
   async #attached(version: WireVersion): Promise<Attached> {
     const org = this.#org;
+    const link = this.#link(version);
     try {
-      return await this.#link(version).attached;
+      return await link.attached;
     } catch (error) {
-      if (!(error instanceof PlaywrightGone) || org !== this.#org) throw error;
+      const hasOther = link.process.build !== version && error instanceof UnknownPlaywright;
+      if (!(error instanceof PlaywrightGone || hasOther) || org !== this.#org) throw error;
       return this.#link(version).attached;
     }
+  }
+
+  #refuse({ build, version }: PlaywrightProcess): void {
+    const { builds, served } = this.#processes;
+    if (build === version) served.refuse(version);
+    else builds.refuseUnmarked();
   }
 
   #link(version: WireVersion): Link {
     const known = this.#links.get(version);
     if (known) return known;
     const process =
-      this.#org === null ? this.#processes.warm.get() : this.#processes.of(this.#org, version);
+      this.#org === null ? this.#processes.warm.get() : this.#processOf(this.#org, version);
     if (process.version !== version) throw new Error("a slot without an org has the warm version");
     const tie = process.tie(this);
     const attached = this.#attachTo(process, tie.signal);
@@ -228,7 +253,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
       this.#processes.isProven = true;
       return { process, playwright, path };
     } catch (error) {
-      if (error instanceof UnknownPlaywright) this.#processes.served.refuse(process.version);
+      if (error instanceof UnknownPlaywright) this.#refuse(process);
       throw error;
     }
   }

@@ -1,23 +1,30 @@
 import type { ServerResponse } from "node:http";
 import { type WireVersion, wireMismatchBody } from "@svc/contract/browser/wire-versions.ts";
-import { PlaceSlot, type SlotRefused, type SlotSeen } from "@svc/contract/host-protocol/slots.ts";
+import {
+  type SlotRefused,
+  type SlotSeen,
+  UNKNOWN_WISH,
+} from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
+import { readAsk } from "../sessions/wishes.ts";
 import type { SlotCall } from "./call.ts";
 
 /** PUT /slots/:sessionId */
 export async function placeSlot(call: SlotCall): Promise<void> {
   const { sessions, served, id, org, request, response } = call;
-  const ask = PlaceSlot.safeParse(await readJson(request, LIMITS.hostBodyBytes));
-  if (!ask.success) return replyText(response, 400, "Malformed placement\n");
-  const { wireVersion } = ask.data;
+  const read = readAsk(await readJson(request, LIMITS.hostBodyBytes));
+  if (read === "malformed") return replyText(response, 400, "Malformed placement\n");
+  if ("unkept" in read) return refuse(response, 501, unkeptBody(read.unkept));
+  const { ask } = read;
+  const { wireVersion } = ask;
   const version = wireVersion === undefined ? null : served.find(wireVersion);
   if (wireVersion !== undefined && !version)
     return replyJson(response, 428, wireMismatchBody(wireVersion, served.list));
   const caller = new AbortController();
   response.once("close", () => caller.abort());
-  const placed = await sessions.place({ id, org, version }, ask.data, caller.signal);
+  const placed = await sessions.place({ id, org, version }, ask, caller.signal);
   if (placed.outcome === "placed") {
     attachEarly(call, version);
     return replyJson(response, 201, placed.placed);
@@ -31,7 +38,9 @@ export async function placeSlot(call: SlotCall): Promise<void> {
 /** Nobody waits: the upgrade that will come finds the Playwright attached, or being attached. */
 function attachEarly({ sessions, log, id }: SlotCall, version: WireVersion | null): void {
   const slot = sessions.get(id)?.slot;
-  slot?.playwrights.expect(version).catch((error: unknown) => {
+  // Pages see an attached Playwright, and the clients of a stealth browser may all be of /cdp.
+  const work = slot?.kind === "stealth" ? "prepare" : "expect";
+  slot?.playwrights[work](version).catch((error: unknown) => {
     // The session has ended meanwhile.
     if (sessions.get(id)?.slot !== slot) return;
     log.warn({ slot: slot.number, version, reason: messageOf(error) }, "wire_not_attached");
@@ -57,6 +66,12 @@ export async function drain({ sessions, response }: SlotCall): Promise<void> {
   replyText(response, 202);
 }
 
-function refuse(response: ServerResponse, status: 409 | 503, body: SlotRefused): void {
+function unkeptBody(wishes: string[]): SlotRefused {
+  const names = wishes.join(", ").slice(0, 200);
+  const error = `This browser pool does not keep the wish: ${names}.`;
+  return { error, code: UNKNOWN_WISH, hint: `${error} Create the session without it.` };
+}
+
+function refuse(response: ServerResponse, status: 409 | 501 | 503, body: SlotRefused): void {
   replyJson(response, status, body);
 }

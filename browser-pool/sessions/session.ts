@@ -22,7 +22,6 @@ export class Session {
   readonly slot: Slot;
   readonly placed: SlotPlaced;
   readonly sockets: CustomerSockets;
-  readonly #kind: SlotReport["kind"];
   readonly #cancelDeadline: () => void;
 
   constructor(
@@ -35,7 +34,6 @@ export class Session {
     this.id = id;
     this.slot = slot;
     this.placed = placed;
-    this.#kind = ask.kind;
     this.sockets = new CustomerSockets(on.change);
     this.#cancelDeadline = setAlarm(ask.expiresAt, on.deadline);
   }
@@ -52,7 +50,7 @@ export class Session {
     const { opens, closes, lastClose, lastActivityAt } = this.sockets;
     return {
       id: this.id,
-      kind: this.#kind,
+      kind: this.slot.kind,
       opens,
       closes: ended ? opens : closes,
       lastActivityAt,

@@ -8,7 +8,7 @@ import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
 import type { Profiles } from "../profiles/profiles.ts";
-import type { WarmSlots } from "../slots/warm-slots.ts";
+import { KINDS, type Shelves } from "../slots/shelves.ts";
 import type { Slot } from "../slots/slot.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
@@ -24,7 +24,7 @@ export interface Subject {
 }
 
 export interface SessionsOptions {
-  warmSlots: WarmSlots;
+  shelves: Shelves;
   log: Log;
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
@@ -56,6 +56,10 @@ export class Sessions {
 
   get count(): number {
     return this.#sessions.size;
+  }
+
+  countOf(kind: BrowserKind): number {
+    return [...this.#sessions.values()].filter(({ slot }) => slot.kind === kind).length;
   }
 
   get(id: string): Session | null {
@@ -112,7 +116,7 @@ export class Sessions {
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#options.onChange();
-    await this.#options.warmSlots.shut();
+    await this.#shut();
   }
 
   /** Ends the sessions of a gateway that has been away for too long. */
@@ -126,8 +130,12 @@ export class Sessions {
     for (const timer of this.#refused.values()) clearTimeout(timer);
     const slots = [...this.#sessions.values()].map((session) => session.slot);
     for (const id of this.#sessions.keys()) this.#finish(id, "stopped");
-    await this.#options.warmSlots.shut();
+    await this.#shut();
     await Promise.all(slots.map((slot) => slot.close()));
+  }
+
+  async #shut(): Promise<void> {
+    await Promise.all(KINDS.map((kind) => this.#options.shelves[kind].shut()));
   }
 
   async #take(subject: Subject, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
@@ -141,7 +149,8 @@ export class Sessions {
   async #find(subject: Subject, ask: PlaceSlot, wanted: Wanted): Promise<Placed> {
     const { signal } = wanted;
     const asked = performance.now();
-    const { warmSlots, profiles } = this.#options;
+    const { shelves, profiles } = this.#options;
+    const warmSlots = shelves[ask.kind];
     // Fetched before a browser is taken: a profile that cannot be had costs no browser.
     const profile = ask.profile ? await profiles.fetch(ask.profile.statePath, signal) : null;
     if (signal.aborted) return ENDED;
@@ -189,7 +198,7 @@ export class Sessions {
       this.#refuse(id);
       this.#options.onLoss();
     } else this.#options.onChange();
-    void this.#options.warmSlots.retire(session.slot);
+    void this.#options.shelves[session.slot.kind].retire(session.slot);
   }
 
   #refuse(id: string): void {

@@ -1,5 +1,6 @@
 import { chmod, chown, mkdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
@@ -11,10 +12,11 @@ import { Forwarder } from "../egress/forwarder.ts";
 import { PlainWire } from "../egress/plain-wire.ts";
 import { SLOT_CAPS } from "../launch/caps.ts";
 import { FIRST_SLOT_UID, type Fitness } from "../launch/fitness.ts";
-import { fastFlags } from "../launch/flags.ts";
+import { fastFlags, headedFlags } from "../launch/flags.ts";
 import { SandboxedProcess } from "../launch/process.ts";
 import { PROXY_PORT, openDoor } from "../launch/door.ts";
 import { sandboxed } from "../launch/sandbox.ts";
+import { onScreen, withPreferences } from "../launch/screen.ts";
 import { egressOf, filesOf, newKey, rootOf } from "../playwrights/folders.ts";
 import type { PlaywrightProcesses } from "../playwrights/processes.ts";
 import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
@@ -25,18 +27,22 @@ const LAUNCH_MS = 60_000;
 /** Longer than a browser that is over takes to end on a busy computer. */
 const ENDING_MS = 10_000;
 
-/** Launches the slot with this index. */
+/** Launches a slot at this place of the pool. */
 export type LaunchSlot = (index: number, signal: AbortSignal) => Promise<Slot>;
 
-/** The parts that every slot of a pool is launched with. */
+/** The parts that every slot of a kind is launched with. */
 export interface SlotPlan {
   fitness: Fitness;
+  /** The program that makes screens: the slot is of kind `stealth`. Absent: of kind `fast`. */
+  xvfb?: string;
   /** The run's folder: slots get folders in it. */
   folder: string;
   cgroups: Cgroups | null;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
 }
+
+const kindOf = ({ xvfb }: SlotPlan): BrowserKind => (xvfb ? "stealth" : "fast");
 
 /** The browser ended before it was ready: its last words say why. */
 class EarlyEnd extends Error {}
@@ -60,10 +66,10 @@ export async function launchSlot(
     const browser = await start(plan, parts, index);
     signal.throwIfAborted();
     const [connected] = await Promise.all([
-      connect(browser, plan.playwrights, key, new PlainWire(forwarder)),
+      connect(browser, plan, key, new PlainWire(forwarder)),
       openWayOut(plan, browser, forwarder),
     ]);
-    return new Slot(number, index, parts, connected);
+    return new Slot({ number, index, kind: kindOf(plan) }, parts, connected);
   } catch (error) {
     const words = error instanceof EarlyEnd && parts.process && (await endingOf(parts.process));
     await removeSlot(parts);
@@ -89,13 +95,18 @@ async function start(plan: SlotPlan, parts: SlotParts, index: number): Promise<S
   const uid = fitness.isolation === "uid" ? FIRST_SLOT_UID + index : null;
   await prepare(parts, uid, fitness.playwrightUid);
   if (cgroups) parts.cgroups = await cgroups.add(basename(folder), SLOT_CAPS);
-  const flags = fastFlags(join(folder, "profile"), PROXY_PORT);
   const { programs } = fitness;
   const sandbox = { programs, folder, files: parts.shared.files, uid, cgroups: parts.cgroups };
-  parts.process = new SandboxedProcess(
-    await sandboxed(sandbox, [fitness.programs.chromium, ...flags]),
-  );
+  parts.process = new SandboxedProcess(await sandboxed(sandbox, browserCommand(plan, folder)));
   return parts.process;
+}
+
+function browserCommand({ fitness, xvfb }: SlotPlan, folder: string): string[] {
+  const { chromium } = fitness.programs;
+  const profile = join(folder, "profile");
+  if (!xvfb) return [chromium, ...fastFlags(profile, PROXY_PORT)];
+  const command = [chromium, ...headedFlags(profile, PROXY_PORT)];
+  return onScreen(xvfb, withPreferences(profile, command));
 }
 
 /** Lets the forwarder listen in the network of the browser. */
@@ -127,7 +138,7 @@ async function prepare(
 
 async function connect(
   process: SandboxedProcess,
-  processes: PlaywrightProcesses,
+  plan: SlotPlan,
   key: string,
   wire: PlainWire,
 ): Promise<Browser> {
@@ -137,19 +148,20 @@ async function connect(
   const died = end.promise.then(() => void (isDead = true));
   const mux = new CdpMux(pipe, end.resolve, wire);
   void process.exited.then(end.resolve);
-  const playwrights = new SlotPlaywrights(processes, key, mux, pipe);
+  const playwrights = new SlotPlaywrights(plan.playwrights, { key, kind: kindOf(plan) }, mux, pipe);
   try {
-    await inBrowser(prepared(mux, playwrights), LAUNCH_MS, died);
+    await inBrowser(prepared(mux), LAUNCH_MS, died);
+    // Pages see an attached Playwright: nothing attaches to a stealth browser before a client asks for it.
+    if (!plan.xvfb) await inBrowser(playwrights.prove(), LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
   return { pipe, mux, playwrights, died };
 }
 
-async function prepared(mux: CdpMux, playwrights: SlotPlaywrights): Promise<void> {
+async function prepared(mux: CdpMux): Promise<void> {
   // The cookie store is opened so that a session with a profile need not wait for it.
   await Promise.all([ensurePage(mux), mux.call("Storage.getCookies")]);
-  await playwrights.prove();
 }
 
 /** Every new session has a page. Some Chromiums start with one. */

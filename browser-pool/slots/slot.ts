@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
@@ -32,12 +33,20 @@ export interface Browser {
   died: Promise<void>;
 }
 
-/** A browser, warm or in use. A slot serves at most one session and is never used again. */
-export class Slot {
+/** The names of a slot. */
+export interface SlotNames {
   /** Counts the launches of this run; names the slot in log lines. */
+  number: number;
+  /** Its place among the slots of all kinds of the pool, from which it has its uid. */
+  index: number;
+  kind: BrowserKind;
+}
+
+/** A browser, warm or in use. A slot serves at most one session and is never used again. */
+export class Slot implements SlotNames {
   readonly number: number;
-  /** Its index among the slots of the pool, from which it has its uid. */
   readonly index: number;
+  readonly kind: BrowserKind;
   readonly pipe: CdpPipe;
   readonly mux: CdpMux;
   readonly playwrights: SlotPlaywrights;
@@ -49,9 +58,10 @@ export class Slot {
   #excess: string | null = null;
   #isDead = false;
 
-  constructor(number: number, index: number, parts: SlotParts, browser: Browser) {
+  constructor({ number, index, kind }: SlotNames, parts: SlotParts, browser: Browser) {
     this.number = number;
     this.index = index;
+    this.kind = kind;
     this.#parts = parts;
     this.pipe = browser.pipe;
     this.mux = browser.mux;

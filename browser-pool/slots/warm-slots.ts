@@ -12,7 +12,8 @@ const FAILURES_TOLD = 2;
 
 export interface WarmSlotsOptions {
   warm: number;
-  maxSlots: number;
+  /** The places of the pool that are this kind's. No other kind has one of them: a place gives its slot a uid. */
+  places: number[];
   log: Log;
   launch: LaunchSlot;
   /** The counts have changed. */
@@ -34,12 +35,12 @@ interface Waiter {
   take: (slot: Slot | null) => void;
 }
 
-/** The warm browsers: kept at their number, launched on demand when more are wanted, given away once. */
+/** The warm browsers of one kind: kept at their number, launched on demand when more are wanted, given away once. */
 export class WarmSlots {
   readonly #options: WarmSlotsOptions;
   readonly #idle: Slot[] = [];
   readonly #waiters: Waiter[] = [];
-  readonly #freeIndexes: number[];
+  readonly #freePlaces: number[];
   readonly #launches = new Set<Promise<void>>();
   readonly #shutting = new AbortController();
   #launching = 0;
@@ -53,7 +54,7 @@ export class WarmSlots {
 
   constructor(options: WarmSlotsOptions) {
     this.#options = options;
-    this.#freeIndexes = Array.from({ length: options.maxSlots }, (_, index) => index);
+    this.#freePlaces = [...options.places];
   }
 
   get counts(): { idle: number; recycling: number } {
@@ -108,7 +109,7 @@ export class WarmSlots {
       log.error({ slot: slot.number, reason: messageOf(error) }, "slot_not_removed");
     }
     this.#retiring -= 1;
-    this.#freeIndexes.push(slot.index);
+    this.#freePlaces.push(slot.index);
     this.#options.onChange();
     this.fill();
   }
@@ -127,7 +128,7 @@ export class WarmSlots {
     const waiting = this.#waiters.length;
     const wanted = this.#options.warm + waiting - this.#idle.length - this.#launching;
     const atOnce = Math.max(1, Math.min(waiting, availableParallelism()));
-    return wanted > 0 && this.#launching < atOnce && this.#freeIndexes.length > 0;
+    return wanted > 0 && this.#launching < atOnce && this.#freePlaces.length > 0;
   }
 
   #fillLater(ms: number): void {
@@ -143,15 +144,15 @@ export class WarmSlots {
   }
 
   async #launch(): Promise<void> {
-    const index = this.#freeIndexes.shift();
-    if (index === undefined) return;
+    const place = this.#freePlaces.shift();
+    if (place === undefined) return;
     this.#launching += 1;
     const slot = await this.#options
-      .launch(index, this.#shutting.signal)
+      .launch(place, this.#shutting.signal)
       .catch((error: unknown) => this.#failed(error));
     this.#launching -= 1;
     if (slot) this.#launched(slot);
-    else this.#freeIndexes.push(index);
+    else this.#freePlaces.push(place);
     this.#options.onChange();
     this.fill();
   }

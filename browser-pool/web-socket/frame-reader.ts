@@ -13,8 +13,7 @@ const CLOSE = 8;
 const PING = 9;
 const PONG = 10;
 const CONTROL_BYTES = 125;
-const PROTOCOL_ERROR = 1002;
-const NOT_UTF8 = 1007;
+const { protocolBroken: PROTOCOL_ERROR, notUtf8: NOT_UTF8 } = CLOSE_CODES;
 
 /** Hears what a client sends. After `onFault` and `onClose` nothing more is heard. */
 export interface FrameHearer {

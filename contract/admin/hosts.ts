@@ -12,6 +12,7 @@ export const HostRecord = z.object({
   memoryCap: z.boolean().exactOptional(),
   egressAllow: z.array(z.string()).exactOptional(),
   proxyTiers: z.array(z.string()).exactOptional(),
+  keeps: z.array(z.string()).exactOptional(),
   draining: z.boolean(),
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),
   /** VM hosts. */

@@ -1,6 +1,9 @@
 import * as z from "zod";
 
-/** An absolute path: no NUL, no `..`, at most 4096 characters (document 2, Limits). */
+/**
+ * An absolute path: no NUL, no `..`, at most 4096 characters (document 2, Limits). `\x80` to `\xff` stand for a byte that
+ * is no UTF-8, `\x5c` for a backslash that would otherwise begin one of these (docs/CONTROL-CHANNEL.md, Names).
+ */
 export const GuestPath = z
   .string()
   .max(4096)
@@ -46,7 +49,7 @@ export type FileEvent = z.infer<typeof FileEvent>;
 
 /** The namespace `files` (control-channel.md, Methods). */
 export const FILE_METHODS = {
-  /** The bytes come on channel 1. */
+  /** The bytes come on channel 1: as many as the file has when it is opened. `inode` tells one file of a name from the next. */
   "files.read": {
     params: z.object({
       path: GuestPath,
@@ -54,9 +57,14 @@ export const FILE_METHODS = {
       length: count.exactOptional(),
       timeoutMs,
     }),
-    result: z.object({ size: count, bytes: count, mtime: z.iso.datetime() }),
+    result: z.object({
+      size: count,
+      bytes: count,
+      mtime: z.iso.datetime(),
+      inode: count.exactOptional(),
+    }),
   },
-  /** The bytes go on channel 0 until its end. Parents are created. */
+  /** The bytes go on channel 0 until its end. Parents are created. A write that fails leaves the old content. */
   "files.write": {
     params: z.object({
       path: GuestPath,

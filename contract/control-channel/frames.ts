@@ -64,6 +64,7 @@ export function encodeFrame(
  */
 export class FrameDecoder {
   readonly #sink: FrameSink;
+  readonly #hostTextBytes: number;
   readonly #header = new Uint8Array(FRAME_HEADER_BYTES);
   readonly #view = new DataView(this.#header.buffer);
   #headerBytes = 0;
@@ -72,8 +73,10 @@ export class FrameDecoder {
   #bodyBytes = 0;
   #skip = 0;
 
-  constructor(sink: FrameSink) {
+  /** `hostTextBytes`: longest text of connection 0. */
+  constructor(sink: FrameSink, hostTextBytes: number = FRAME_PAYLOAD_BYTES) {
     this.#sink = sink;
+    this.#hostTextBytes = hostTextBytes;
   }
 
   /** Whether everything pushed so far is whole frames. */
@@ -119,7 +122,7 @@ export class FrameDecoder {
     this.#headerBytes = 0;
     const bytes = this.#view.getUint32(0);
     const kind = KIND_NAMES[this.#view.getUint8(6)];
-    if (kind === undefined || bytes < SHORTEST[kind] || bytes > LONGEST[kind]) {
+    if (kind === undefined || bytes < SHORTEST[kind] || bytes > this.#longest(kind)) {
       this.#skip = bytes;
       this.#sink.fault(this.#connection, kind === undefined ? "kind" : "length");
       return at;
@@ -132,6 +135,12 @@ export class FrameDecoder {
     this.#body = new Uint8Array(bytes);
     this.#bodyBytes = 0;
     return at;
+  }
+
+  #longest(kind: FrameKind): number {
+    return kind === "text" && this.#connection === HOST_CONNECTION
+      ? this.#hostTextBytes
+      : LONGEST[kind];
   }
 
   #fill(body: Uint8Array, chunk: Uint8Array, at: number): number {

@@ -24,6 +24,8 @@ export interface ConnectionsOptions {
   isGuest: boolean;
   /** A connection was ended because the other side broke a rule, or because its receiver threw. */
   onBreach?: (connection: number, reason: string) => void;
+  /** The other side sent so many bytes for a connection that is not there. */
+  onUnwanted?: (bytes: number) => void;
 }
 
 /** One life of a connection number: a wire kept past it does nothing to the next one. */
@@ -81,13 +83,11 @@ export class LinkConnections implements FrameSink {
         else this.#refuse(connection, "a connection is opened once, by the host");
         break;
       case "close":
-        this.#drop(connection, decoder.decode(payload) || "closed by the other side");
+        this.#drop(connection, decoder.decode(payload) || "closed by the other side", true);
         break;
       case "text":
-        this.#guarded(connection, () => this.#entries.get(connection)?.receiver?.text(payload));
-        break;
       case "binary":
-        this.#guarded(connection, () => this.#entries.get(connection)?.receiver?.binary(payload));
+        this.#deliver(connection, kind, payload);
         break;
     }
   }
@@ -95,6 +95,12 @@ export class LinkConnections implements FrameSink {
   /** Takes a frame that breaks a rule: its connection is closed. */
   fault(connection: number, fault: FrameFault): void {
     this.#refuse(connection, `a frame has a forbidden ${fault}`);
+  }
+
+  #deliver(connection: number, kind: "text" | "binary", payload: Uint8Array): void {
+    const receiver = this.#entries.get(connection)?.receiver;
+    if (receiver) this.#guarded(connection, () => receiver[kind](payload));
+    else this.#options.onUnwanted?.(payload.length);
   }
 
   /** Ends a connection whose receiver throws: nobody else's connection is part of it. */
@@ -133,11 +139,11 @@ export class LinkConnections implements FrameSink {
     if (!isMine()) entry.receiver.closed("closed at once");
   }
 
-  #drop(connection: number, reason: string): void {
+  #drop(connection: number, reason: string, byOther = false): void {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#entries.delete(connection);
-    this.#guarded(connection, () => entry.receiver?.closed(reason));
+    this.#guarded(connection, () => entry.receiver?.closed(reason, byOther));
     if (connection === HOST_CONNECTION) this.#begin(connection, this.#options.accept);
   }
 

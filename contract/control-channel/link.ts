@@ -7,6 +7,8 @@ import type { Receiver, Wire } from "./wire.ts";
 export interface LinkOptions extends ConnectionsOptions {
   /** The sync word of this life. */
   word: Uint8Array;
+  /** Longest text of connection 0 that the other side may send: a longer one is a breach, and is neither kept nor parsed. */
+  hostTextBytes?: number;
   /** The other side has begun a new life; everything before it is gone. Connection 0 is accepted next. */
   onCalled?: () => void;
 }
@@ -28,7 +30,7 @@ export class Link {
   constructor(options: LinkOptions) {
     this.#options = options;
     this.#connections = new LinkConnections(options);
-    this.#decoder = new FrameDecoder(this.#connections);
+    this.#decoder = new FrameDecoder(this.#connections, options.hostTextBytes);
     this.#call = new SyncScanner(options.word);
   }
 

@@ -1,6 +1,5 @@
 import type * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
-import { FRAME_PAYLOAD_BYTES } from "./frames.ts";
 import { Answer, Call, CommonParams, Credit, readJson } from "./messages.ts";
 import { ContractBreach, RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
 import { type BytesHandler, Stream } from "./stream.ts";
@@ -28,8 +27,8 @@ export type Shapes = Record<string, MethodShape>;
 export interface ClientLimits {
   /** How long the answer to an `ask` may take, beyond the `timeoutMs` of the request. */
   answerMs?: number;
-  /** Longest text of the other side. */
-  textBytes?: number;
+  /** The other side sent so many bytes that nobody waits for. */
+  onUnwanted?: (bytes: number) => void;
 }
 
 /** A request under way. */
@@ -115,24 +114,21 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   }
 
   text(payload: Uint8Array): void {
-    if (payload.length > (this.#limits.textBytes ?? FRAME_PAYLOAD_BYTES))
-      return this.#wire.close("a text is longer than it may be");
     const message = readJson(payload);
     const { data: call } = Call.safeParse(message);
-    if (call) {
-      this.#hear(call);
-      return;
-    }
+    if (call) return this.#hear(call, payload.length);
     const { data: answer } = Answer.safeParse(message);
-    if (answer && answer.id !== null) void this.#settle(answer, answer.id);
-    else if (!answer) this.#wire.close("a text that is no answer");
+    if (!answer) return this.#wire.close("a text that is no answer");
+    const waiting = answer.id === null ? undefined : this.#waiting.get(answer.id);
+    if (!waiting || waiting.isAnswered) return this.#limits.onUnwanted?.(payload.length);
+    void this.#settle(answer, waiting);
   }
 
   binary(message: Uint8Array): void {
     const frame = parseBinary(message);
     if (!frame) return this.#wire.close("a binary message breaks the format");
     const waiting = this.#waiting.get(frame.stream);
-    if (!waiting || waiting.isAnswered) return;
+    if (!waiting || waiting.isAnswered) return this.#limits.onUnwanted?.(message.length);
     if (!waiting.stream.receive(frame.channel, frame.payload))
       return this.#wire.close("more bytes than the credit of the stream");
     if (this.#heldBytes > HELD_BYTES) this.#giveUpLargest();
@@ -218,19 +214,20 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     if (!this.#isClosed) this.#wire.sendText(JSON.stringify({ jsonrpc: "2.0", method, params }));
   }
 
-  #hear({ method, params = {} }: Call): void {
+  #hear({ method, params = {} }: Call, bytes: number): void {
     if (method !== "rpc.credit") {
       this.#onNotification(method, params);
       return;
     }
     const { data } = Credit.safeParse(params);
-    if (data) this.#waiting.get(data.stream)?.stream.grant(data.bytes);
+    const waiting = data && this.#waiting.get(data.stream);
+    if (waiting) waiting.stream.grant(data.bytes);
+    else this.#limits.onUnwanted?.(bytes);
   }
 
-  async #settle({ error, result }: Answer, id: number): Promise<void> {
-    const waiting = this.#waiting.get(id);
-    if (!waiting || waiting.isAnswered) return;
+  async #settle({ error, result }: Answer, waiting: Waiting): Promise<void> {
     waiting.isAnswered = true;
+    const { id } = waiting.stream;
     await waiting.stream.drained();
     // The connection may have gone meanwhile: then the call has been rejected.
     if (this.#waiting.get(id) !== waiting) return;

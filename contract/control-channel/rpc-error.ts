@@ -20,6 +20,10 @@ export const REFUSALS = {
   InvalidPath: false,
   IsDirectory: false,
   NotDirectory: false,
+  /** A directory that is to go still has something in it. */
+  NotEmpty: false,
+  /** A mount point, or a program that runs. */
+  InUse: false,
   NoSpace: false,
   TooLarge: false,
   NotRunning: false,

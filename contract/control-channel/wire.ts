@@ -19,6 +19,6 @@ export interface Transport {
 export interface Receiver {
   text(payload: Uint8Array): void;
   binary(message: Uint8Array): void;
-  /** Called once; nothing is delivered after it. */
-  closed(reason: string): void;
+  /** Called once; nothing is delivered after it. `byOther`: the other side has closed this connection alone. */
+  closed(reason: string, byOther?: boolean): void;
 }

@@ -6,3 +6,6 @@ import * as z from "zod";
  */
 export const GuestRefused = z.object({ error: z.string(), code: z.string() });
 export type GuestRefused = z.infer<typeof GuestRefused>;
+
+/** Has the code of a `GuestRefused`, for answers to HEAD, which have no body. */
+export const REFUSED_HEADER = "x-svc-refused";

@@ -58,6 +58,8 @@ export const PoolHeartbeat = z.object({
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
   /** Tiers of the managed proxy that this pool has an exit for. */
   proxyTiers: z.array(z.enum(PROXY_TIERS)).exactOptional(),
+  /** The wishes of `PlaceSlot` that this pool keeps (`SLOT_WISHES`). Absent: none, as of a pool older than the wishes. */
+  keeps: z.array(text).max(20).exactOptional(),
   draining: z.boolean().exactOptional(),
   slots: z.array(SlotReport).max(1000),
 });

@@ -2,8 +2,21 @@ import * as z from "zod";
 import { BrowserKind } from "../browser/session.ts";
 import { SlotReport } from "./heartbeat.ts";
 
-/** PUT /slots/:sessionId: place a session on this pool. Idempotent by the id. */
-export const PlaceSlot = z.object({
+/**
+ * Wishes that a pool says in its heartbeat whether it keeps: a session with such a wish is placed nowhere else. Proxies and
+ * captcha are not among them: a deployment without them creates the session, and the answer says that they are not active.
+ */
+export const SLOT_WISHES = ["allowedDomains"] as const;
+export type SlotWish = (typeof SLOT_WISHES)[number];
+
+/** `code` of a pool's 501: the placement has a wish that this pool does not know, or does not keep. */
+export const UNKNOWN_WISH = "UnknownWish";
+
+/**
+ * PUT /slots/:sessionId: place a session on this pool. Idempotent by the id. Strict: a pool refuses a wish that it does
+ * not know, and never drops one in silence.
+ */
+export const PlaceSlot = z.strictObject({
   kind: BrowserKind,
   /** Milliseconds since the epoch: the host ends the session then, even if nobody tells it. */
   expiresAt: z.number(),
@@ -16,7 +29,7 @@ export const PlaceSlot = z.object({
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
   allowedDomains: z.array(z.string()).exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
-  profile: z.object({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
+  profile: z.strictObject({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
 
@@ -53,6 +66,10 @@ export const SlotPlaced = z.object({
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;
 
-/** Body of a host's 409, 502 and 503. That of a 428 is `wireMismatchBody`. */
-export const SlotRefused = z.object({ error: z.string(), hint: z.string().exactOptional() });
+/** Body of a host's 409, 501, 502 and 503. That of a 428 is `wireMismatchBody`. */
+export const SlotRefused = z.object({
+  error: z.string(),
+  code: z.string().exactOptional(),
+  hint: z.string().exactOptional(),
+});
 export type SlotRefused = z.infer<typeof SlotRefused>;

@@ -80,6 +80,8 @@ export const VmReport = z.object({
   state: z.enum(["starting", "running", "paused"]),
   /** The record of a paused machine, or the last checkpoint of a running one. */
   ...Stored,
+  /** Size of that record on the disk of the host. */
+  sizeBytes: count.exactOptional(),
   /** When that checkpoint was taken, in milliseconds since the epoch. */
   checkpointAt: z.number().exactOptional(),
   /** Set when the machine ended without being told to; repeated until the gateway has answered. */

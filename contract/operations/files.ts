@@ -4,7 +4,8 @@ import type { Operation } from "./operation.ts";
 import { RESUME_REFUSALS } from "./sandboxes.ts";
 
 const mint = { auth: "key", bodyBytes: LIMITS.vmRequestBodyBytes } as const;
-const path = "Absolute path in the guest, at most 4,096 characters, without a .. segment.";
+const path =
+  "Absolute path in the guest, at most 4,096 characters, without a .. segment. \\xHH (80 to ff, 5c) stands for a byte that is no UTF-8 (docs/CONTROL-CHANNEL.md).";
 const token = "The signed token: the only credential.";
 
 const upload = {
@@ -52,14 +53,17 @@ export const FILES = {
   downloadFile: {
     method: "GET",
     path: "/files/download",
-    summary: "Fetch a file by a signed URL. It counts as activity.",
+    summary:
+      "Fetch a file by a signed URL, or one range of it (206, or 416 with its size). HEAD tells its length. It counts as activity.",
     auth: "fileUrl",
     bodyBytes: LIMITS.vmRequestBodyBytes,
     query: { token: { isRequired: true, description: token } },
     success: { status: 200, body: null },
     errors: [
       "InvalidFileToken",
+      "GuestRefused",
       "NotFound",
+      "RangeNotSatisfiable",
       "NotRunning",
       ...RESUME_REFUSALS,
       "HostUnreachable",

@@ -18,6 +18,7 @@ import type { Operation } from "./operation.ts";
 export const RESUME_REFUSALS = [
   "NotEntitled",
   "InsufficientCredit",
+  "PlanLimitExceeded",
   "ConcurrencyLimitExceeded",
   "SnapshotNotRestorable",
   "InsufficientCapacity",
@@ -33,7 +34,8 @@ export const SANDBOXES = {
     ...common,
     method: "POST",
     path: "/sandboxes",
-    summary: "Create a sandbox: a microVM of its own.",
+    summary:
+      "Create a sandbox: a microVM of its own. The answer says what the machine got: a disk is at least as large as its image (4 GiB for built-in templates), also when `diskGb` is less, and a machine of a snapshot or custom template keeps that disk.",
     idempotent: true,
     request: CreateSandbox,
     success: { status: 201, body: SandboxCreated },
@@ -54,6 +56,7 @@ export const SANDBOXES = {
       "SnapshotNotRestorable",
       "ControlPlaneUnavailable",
       "NotConfigured",
+      "PlanLimitExceeded",
       "ConcurrencyLimitExceeded",
       "AdmissionUnavailable",
       "VolumeAlreadyAttached",
@@ -125,7 +128,8 @@ export const SANDBOXES = {
     ...common,
     method: "POST",
     path: "/sandboxes/:id/exec",
-    summary: "Run one command to its end. No shell reads it.",
+    summary:
+      "Run one command to its end. No shell reads it. `stdout` and `stderr` are two pipes without an order between them: run a shell with `2>&1` for one text in true order. `notUtf8` names the streams whose bytes were not UTF-8, `truncated` says that output beyond 8 MiB was dropped.",
     request: Exec,
     success: { status: 200, body: ExecResult },
     errors: [

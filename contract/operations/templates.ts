@@ -12,7 +12,8 @@ export const TEMPLATES = {
     ...common,
     method: "POST",
     path: "/templates",
-    summary: "Build a template: machines made of it start where the build ended.",
+    summary:
+      "Build a template: machines made of it start where the build ended. Its disk is at least as large as the image it begins with.",
     idempotent: true,
     request: CreateTemplate,
     success: { status: 202, body: Template },
@@ -40,7 +41,8 @@ export const TEMPLATES = {
     ...common,
     method: "GET",
     path: "/templates",
-    summary: "List the built-in templates, then the org's, newest first.",
+    summary:
+      "List the built-in templates, then the org's, newest first. A built-in template is `ready` while a registered host can serve it; else `building`, or `failed` with the reason.",
     success: { status: 200, body: TemplateList },
     errors: STORES,
   },

@@ -8,10 +8,10 @@ export const USAGE = {
     method: "GET",
     path: "/usage",
     summary:
-      "What the org used between `from` and `to` (ISO 8601; the month so far), and what it cost.",
+      "What the org used between `from` and `to` (ISO 8601; the month so far), what it cost, and what the org keeps now.",
     auth: "key",
     bodyBytes: LIMITS.requestBodyBytes,
     success: { status: 200, body: Usage },
-    errors: ["ValidationError", "ControlPlaneUnavailable"],
+    errors: ["ValidationError", "ControlPlaneUnavailable", "ObjectUnavailable"],
   },
 } as const satisfies Record<string, Operation>;

@@ -13,7 +13,13 @@ export const VOLUMES = {
     summary: "Create a volume: storage that outlives a machine.",
     request: CreateVolume,
     success: { status: 201, body: Volume },
-    errors: ["InvalidJson", "NotConfigured", "ControlPlaneUnavailable"],
+    errors: [
+      "InvalidJson",
+      "NotConfigured",
+      "PlanLimitExceeded",
+      "ControlPlaneUnavailable",
+      "ObjectUnavailable",
+    ],
   },
   listVolumes: {
     ...common,

@@ -9,7 +9,10 @@ export const Exec = z.object({
 });
 export type Exec = z.infer<typeof Exec>;
 
-/** 200 of exec: the call succeeded, whatever the command did. */
+/**
+ * 200 of exec: the call succeeded, whatever the command did. stdout and stderr are two pipes, and nothing tells the order of
+ * what was written to one and to the other: a shell's `2>&1` gives one stream in true order.
+ */
 export const ExecResult = z.object({
   exitCode: z.int(),
   stdout: z.string(),
@@ -20,5 +23,13 @@ export const ExecResult = z.object({
   oom: z.literal(true).exactOptional(),
   /** Output beyond 8 MiB of a stream was dropped (decision). */
   truncated: z.literal(true).exactOptional(),
+  /**
+   * The streams that were not UTF-8 (decision): each such byte is a replacement character in the text. `base64` inside, or a
+   * file, keeps the bytes.
+   */
+  notUtf8: z
+    .array(z.enum(["stdout", "stderr"]))
+    .min(1)
+    .exactOptional(),
 });
 export type ExecResult = z.infer<typeof ExecResult>;

@@ -6,7 +6,7 @@ import { noteFault } from "./fault.ts";
 const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extensions"];
 
 /** What a host refuses by itself; the rest is its failure. */
-const REFUSALS = new Set([404, 428, 429]);
+const REFUSALS = new Set([404, 409, 428, 429]);
 
 /** A socket refusal: plain text, as the document says of every handshake outcome. */
 export function refuse(status: 400 | 401 | 404 | 409 | 426 | 502, text: string): Response {
@@ -18,8 +18,8 @@ export type HostNoun = "session's browser pool" | "sandbox's machine";
 
 /**
  * Hands a customer's upgrade to a host and returns the host's own upgrade response: from then on the
- * runtime pipes bytes, and no code of ours is in between. A host's 404, 428 and 429 pass as plain text,
- * all else it may answer is 502.
+ * runtime pipes bytes, and no code of ours is in between. A host's 404, 409, 428 and 429 pass as plain
+ * text, all else it may answer is 502.
  */
 export async function relay(
   request: Request,

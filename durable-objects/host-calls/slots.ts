@@ -5,12 +5,13 @@ import {
   SlotPlaced,
   SlotRefused,
   SlotSeen,
+  UNKNOWN_WISH,
 } from "@svc/contract/host-protocol/slots.ts";
 import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { within } from "../live/deadline.ts";
-import { noteFault } from "./fault.ts";
+import { noteFault, noteRefusal } from "./fault.ts";
 
 /** Whose call it is: a host learns the tenant from the bearer alone. */
 export interface Subject {
@@ -77,11 +78,24 @@ async function placeAnswer(response: Response): Promise<PlaceAnswer> {
   const text = await response.text();
   if (status === 201) return { type: "placed", slot: SlotPlaced.parse(JSON.parse(text)) };
   if (status === 409) return { type: "full" };
-  if (status === 503) return { type: "unable", hint: hintOf(text) };
-  if (isRejection(status, text)) return { type: "rejected", status, body: text };
+  if (status === 503 || isUnknownWish(text)) {
+    const hint = hintOf(text);
+    noteRefusal("PUT /slots/:id", status, { error: hint });
+    return { type: "unable", hint };
+  }
+  if (isRejection(status, text)) {
+    const error =
+      SlotRefused.safeParse(jsonOf(text)).data?.error ?? text.slice(0, LIMITS.detailCharacters);
+    noteRefusal("PUT /slots/:id", status, { error });
+    return { type: "rejected", status, body: text };
+  }
   noteFault("PUT /slots/:id", `status ${status}`);
   return { type: "unreachable" };
 }
+
+/** Whether a pool does not know a wish of the session. Another pool may. */
+const isUnknownWish = (text: string): boolean =>
+  SlotRefused.safeParse(jsonOf(text)).data?.code === UNKNOWN_WISH;
 
 /**
  * Whether an answer, of any status, is the pool's rejection of the request. Answers that concern gateway and host alone
@@ -93,7 +107,8 @@ function isRejection(status: number, text: string): boolean {
   return !isUsualOfProxies || SlotRefused.safeParse(jsonOf(text)).success;
 }
 
-function jsonOf(text: string): unknown {
+/** The JSON of a text; null when the text is none. */
+export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -6,7 +6,7 @@ import {
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { within } from "../live/deadline.ts";
-import { noteFault } from "./fault.ts";
+import { noteFault, noteRefusal } from "./fault.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 
 /** The answer of a host that was asked to build. `refused` has the host's own words. */
@@ -30,8 +30,9 @@ export async function startBuild(
       if (response.status === 202) return { type: "taken" };
       if (response.status !== 409 && response.status !== 503)
         throw new Error(`the host answered ${response.status}`);
-      const { error, hint } = BuildRefused.parse(JSON.parse(text));
-      return { type: "refused", reason: hint ?? error };
+      const refused = BuildRefused.parse(JSON.parse(text));
+      noteRefusal("POST /templates/:id", response.status, refused);
+      return { type: "refused", reason: refused.hint ?? refused.error };
     });
   } catch (error) {
     noteFault("POST /templates/:id", error);

@@ -10,7 +10,7 @@ import {
 import { LIMITS } from "@svc/contract/limits.ts";
 import type * as z from "zod";
 import { within } from "../live/deadline.ts";
-import { noteFault } from "./fault.ts";
+import { noteFault, noteRefusal } from "./fault.ts";
 import { call, hostUrl, type Subject } from "./slots.ts";
 import { type Unreachable, unreachableBy } from "./vms.ts";
 
@@ -46,6 +46,7 @@ export async function changeVm<C extends ChangeName>(
   const url = hostUrl(base, "vms", subject.id, change);
   const init = { method: "POST", ...(body && { body: JSON.stringify(body) }) };
   const schema: z.ZodType = CHANGES[change];
+  const what = `POST /vms/:id/${change}`;
   try {
     return await within(ms, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
@@ -53,10 +54,13 @@ export async function changeVm<C extends ChangeName>(
       const json: unknown = JSON.parse(await response.text());
       if (status === 200 || status === 201)
         return { type: "ok", value: schema.parse(json) as z.infer<(typeof CHANGES)[C]> };
-      return { type: "refused", status, refused: StateRefused.parse(json) };
+      const refused = StateRefused.parse(json);
+      // A machine in use is not rested: that is no fault, and happens often.
+      if (refused.code !== "Busy") noteRefusal(what, status, refused);
+      return { type: "refused", status, refused };
     });
   } catch (error) {
-    return unreachableBy(`POST /vms/:id/${change}`, error);
+    return unreachableBy(what, error);
   }
 }
 

@@ -4,8 +4,8 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { type Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { within } from "../live/deadline.ts";
-import { noteFault } from "./fault.ts";
-import { call, hostUrl, type Subject } from "./slots.ts";
+import { noteFault, noteRefusal } from "./fault.ts";
+import { call, hostUrl, jsonOf, type Subject } from "./slots.ts";
 
 /** The answer of a host that was asked for a machine. */
 export type PlaceVmAnswer =
@@ -51,6 +51,7 @@ async function placeAnswer(response: Response): Promise<PlaceVmAnswer> {
   const text = await response.text();
   if (status === 201) return { type: "placed", got: VmPlaced.parse(JSON.parse(text)) };
   const refused = refusedBy(status, text);
+  noteRefusal("PUT /vms/:id", status, refused ?? { error: text.slice(0, LIMITS.detailCharacters) });
   return refused ? { type: "refused", refused } : { type: "rejected", status };
 }
 
@@ -77,8 +78,14 @@ export async function endVm(env: Env, base: string, subject: Subject): Promise<v
 /** The answer of a host that was asked about a machine. `missing`: it knows none of that id; `failed`: it answered nothing of use. */
 export type HostAnswer<T> =
   | { type: "ok"; value: T }
-  /** `silent`: the machine runs, and its agent does not answer. */
-  | { type: "missing" | "failed" | "unreachable" | "silent" };
+  /**
+   * `silent`: the machine runs, and its agent does not answer. `paused`: the machine was paused before the call, and nothing
+   * was done. `interrupted`: the machine was paused during the call.
+   */
+  | { type: "missing" | "failed" | "unreachable" | "silent" | "paused" | "interrupted" };
+
+/** The answers of a host that say by a code of their own why there is no result. */
+const WHY = { Disconnected: "silent", Paused: "paused", Interrupted: "interrupted" } as const;
 
 /** Runs a command. An answer that is not a whole result counts as none. */
 export async function execInVm(
@@ -123,20 +130,19 @@ async function ask<T>(
     const text = await response.text();
     if (response.status === 404) return { type: "missing" };
     if (response.status === 200) return parsed(what, text, parse);
-    noteFault(what, `status ${response.status}`);
-    return { type: isSilent(text) ? "silent" : "failed" };
+    const type = whyOf(text);
+    // Without the words: they may quote what is the customer's.
+    noteFault(what, `status ${response.status}, ${type}`);
+    return { type };
   } catch (error) {
     noteFault(what, error);
     return { type: "unreachable" };
   }
 }
 
-function isSilent(text: string): boolean {
-  try {
-    return GuestRefused.parse(JSON.parse(text)).code === "Disconnected";
-  } catch {
-    return false;
-  }
+function whyOf(text: string): (typeof WHY)[keyof typeof WHY] | "failed" {
+  const { code = "" } = GuestRefused.safeParse(jsonOf(text)).data ?? {};
+  return Object.entries(WHY).find(([name]) => name === code)?.[1] ?? "failed";
 }
 
 function parsed<T>(what: string, text: string, parse: (json: unknown) => T): HostAnswer<T> {

@@ -63,6 +63,30 @@ export interface SandboxView {
   /** Why and when it ended; null while it has not. */
   closeReason: GoneReason | null;
   goneAt: number | null;
+  /** What it goes on from. Shares of one home have one record in common. */
+  record: { id: string; sizeBytes: number } | null;
+}
+
+/** What an org may keep, judged whenever a machine begins to run: a machine that runs may be paused at any time. */
+export interface KeptCaps {
+  pausedVms: number;
+  storedGib: number;
+  /** What the org keeps beside its machines' records: snapshots and volumes. */
+  elsewhereBytes: number;
+}
+
+/** For an org of which the control plane cannot say what it may keep. */
+export const UNCAPPED: KeptCaps = { pausedVms: Infinity, storedGib: Infinity, elsewhereBytes: 0 };
+
+/** Whether a sandbox may run; if not, who holds the places, or which cap of what is kept is full. */
+export type SandboxReserved =
+  | Reserved
+  | { reserved: false; full: { kind: "pausedVm" | "storage"; cap: number } };
+
+/** The machines that an org keeps, running and paused, and the bytes of their records. */
+export interface KeptMachines {
+  machines: number;
+  recordBytes: number;
 }
 
 /** What a sandbox asks of its org before it takes capacity of any host. */
@@ -70,6 +94,7 @@ export interface SandboxClaim {
   /** The sandbox while it starts. */
   view: SandboxView;
   cap: number;
+  kept: KeptCaps;
   /** A claim not confirmed by then is void. */
   lapsesAt: number;
 }

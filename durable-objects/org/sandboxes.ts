@@ -1,8 +1,17 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { GIB_BYTES } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { GoneReason, SandboxState } from "@svc/contract/vm/sandbox.ts";
 import { hasLabels } from "../../control-plane/labels.ts";
-import type { Reserved, SandboxClaim, SandboxPage, SandboxQuery, SandboxView } from "./messages.ts";
+import type {
+  KeptCaps,
+  KeptMachines,
+  SandboxClaim,
+  SandboxPage,
+  SandboxQuery,
+  SandboxReserved,
+  SandboxView,
+} from "./messages.ts";
 
 interface Row extends Record<string, SqlStorageValue> {
   n: number;
@@ -18,6 +27,8 @@ interface Row extends Record<string, SqlStorageValue> {
   disk_gb: number;
   close_reason: GoneReason | null;
   gone_at: number | null;
+  record_id: string | null;
+  record_bytes: number | null;
 }
 
 const SCHEMA = `
@@ -25,9 +36,16 @@ CREATE TABLE IF NOT EXISTS sandboxes (
   n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
   state TEXT NOT NULL, metadata TEXT NOT NULL, template TEXT NOT NULL, created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL, cpu INTEGER NOT NULL, mem_mb INTEGER NOT NULL,
-  disk_gb INTEGER NOT NULL, close_reason TEXT, gone_at INTEGER, lapses_at INTEGER);
+  disk_gb INTEGER NOT NULL, close_reason TEXT, gone_at INTEGER, lapses_at INTEGER,
+  record_id TEXT, record_bytes INTEGER);
 CREATE INDEX IF NOT EXISTS sandboxes_state ON sandboxes (state, n);
 CREATE INDEX IF NOT EXISTS sandboxes_alive ON sandboxes (n) WHERE state <> 'gone';`;
+
+/** Columns that tables of earlier versions lack. */
+const ADDED = ["record_id TEXT", "record_bytes INTEGER"];
+
+/** Machines that their org keeps. A machine that is being released is kept no more. */
+const KEPT = "state IN ('starting', 'running', 'paused')";
 
 /** How long a row lives beyond its idle window at most, whoever failed to say that its sandbox is gone. */
 const overdueMs = LIMITS.unpausableKeptMs + LIMITS.overdueMs;
@@ -39,12 +57,15 @@ export class OrgSandboxes {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(SCHEMA);
+    const columns = sql.exec<{ name: string }>("PRAGMA table_info(sandboxes)").toArray();
+    if (!columns.some(({ name }) => name === "record_bytes"))
+      for (const column of ADDED) sql.exec(`ALTER TABLE sandboxes ADD COLUMN ${column}`);
   }
 
   /** Takes one of `cap` places. Sandboxes that are paused or being released hold none. */
-  reserve({ view, cap, lapsesAt }: SandboxClaim): Reserved {
+  reserve({ view, cap, kept, lapsesAt }: SandboxClaim): SandboxReserved {
     this.#sweep(Date.now());
-    const refused = this.#refusal(cap, view.id);
+    const refused = this.#full(kept, view.id) ?? this.#refusal(cap, view.id);
     if (refused) return refused;
     this.#sql.exec(
       `INSERT INTO sandboxes (id, kind, state, metadata, template, created_at, expires_at, cpu, mem_mb,
@@ -65,15 +86,40 @@ export class OrgSandboxes {
   }
 
   /** Takes one of `cap` places again, for a paused sandbox that is to run. */
-  resume(id: string, cap: number): Reserved {
-    const refused = this.#refusal(cap, id);
+  resume(id: string, { cap, kept }: Pick<SandboxClaim, "cap" | "kept">): SandboxReserved {
+    const refused = this.#full(kept, id) ?? this.#refusal(cap, id);
     if (refused) return refused;
     this.#sql.exec("UPDATE sandboxes SET state = 'running' WHERE id = ? AND state = 'paused'", id);
     return { reserved: true };
   }
 
+  /** The cap that everything else that the org keeps has reached already. */
+  #full({ pausedVms, storedGib, elsewhereBytes }: KeptCaps, id: string): SandboxReserved | null {
+    const { machines, recordBytes } = this.kept(id);
+    if (machines >= pausedVms)
+      return { reserved: false, full: { kind: "pausedVm", cap: pausedVms } };
+    if (recordBytes + elsewhereBytes < storedGib * GIB_BYTES) return null;
+    return { reserved: false, full: { kind: "storage", cap: storedGib } };
+  }
+
+  /** What the org keeps of machines, one of them left out. */
+  kept(but = ""): KeptMachines {
+    const where = `${KEPT} AND (lapses_at IS NULL OR lapses_at >= ?) AND id <> ?`;
+    // Of a record that several shares have in common only one counts.
+    const { machines, recordBytes } = this.#sql
+      .exec<{ machines: number; recordBytes: number }>(
+        `SELECT coalesce(sum(machines), 0) AS machines, coalesce(sum(bytes), 0) AS recordBytes FROM (
+           SELECT count(*) AS machines, max(record_bytes) AS bytes FROM sandboxes
+           WHERE ${where} GROUP BY record_id)`,
+        Date.now(),
+        but,
+      )
+      .one();
+    return { machines, recordBytes };
+  }
+
   /** Who holds the places, when others hold all of them. */
-  #refusal(cap: number, id: string): Reserved | null {
+  #refusal(cap: number, id: string): SandboxReserved | null {
     const sql = "SELECT id FROM sandboxes WHERE state IN ('starting', 'running') AND id <> ?";
     const live = this.#sql.exec<{ id: string }>(sql, id).toArray();
     if (live.length < cap) return null;
@@ -84,7 +130,7 @@ export class OrgSandboxes {
   note(view: SandboxView): boolean {
     const { rowsWritten } = this.#sql.exec(
       `UPDATE sandboxes SET state = ?, expires_at = ?, cpu = ?, mem_mb = ?, disk_gb = ?,
-       close_reason = ?, gone_at = ?, lapses_at = NULL WHERE id = ? AND state <> 'gone'`,
+       close_reason = ?, gone_at = ?, record_id = ?, record_bytes = ?, lapses_at = NULL WHERE id = ? AND state <> 'gone'`,
       view.state,
       view.expiresAt,
       view.cpu,
@@ -92,6 +138,8 @@ export class OrgSandboxes {
       view.diskGb,
       view.closeReason,
       view.goneAt,
+      view.record?.id ?? null,
+      view.record?.sizeBytes ?? null,
       view.id,
     );
     return rowsWritten > 0;
@@ -145,6 +193,9 @@ export class OrgSandboxes {
   }
 }
 
+const recordOf = ({ record_id: id, record_bytes: sizeBytes }: Row): SandboxView["record"] =>
+  id === null ? null : { id, sizeBytes: sizeBytes ?? 0 };
+
 function toView(row: Row): SandboxView {
   const { id, kind, state, template, cpu } = row;
   return {
@@ -161,5 +212,6 @@ function toView(row: Row): SandboxView {
     diskGb: row.disk_gb,
     closeReason: row.close_reason,
     goneAt: row.gone_at,
+    record: recordOf(row),
   };
 }

@@ -8,6 +8,7 @@ import type { Place } from "../host-calls/place.ts";
 import { endVm } from "../host-calls/vms.ts";
 import { atMost } from "../live/deadline.ts";
 import { tried } from "../live/tried.ts";
+import type { KeptCaps } from "../org/messages.ts";
 import { granted, vmCap } from "../org/reserve.ts";
 import { NO_BILL } from "./bill.ts";
 import { findVmHost } from "./find-host.ts";
@@ -21,6 +22,7 @@ export interface CreateSandboxOrder {
   org: string;
   plan: string;
   cap: number;
+  kept: KeptCaps;
   template: string;
   metadata: Record<string, string>;
   createdAt: number;
@@ -95,7 +97,8 @@ async function reserve(
 ): Promise<Refusal | null> {
   const view = viewOf(sandbox);
   if (!view) return unavailable();
-  const claim = { view, cap: order.cap, lapsesAt: view.expiresAt };
+  const { cap, kept } = order;
+  const claim = { view, cap, kept, lapsesAt: view.expiresAt };
   const asking = env.ORGS.getByName(order.org).reserveSandbox(claim);
   return granted(asking, vmCap(order), unavailable());
 }

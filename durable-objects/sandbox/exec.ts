@@ -3,8 +3,10 @@ import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 import { execInVm } from "../host-calls/vms.ts";
 import { isPlaced, type LiveSandbox } from "./record.ts";
 import {
+  interrupted,
   noSandbox,
   notUsable,
+  paused,
   resumable,
   type ResumeFirst,
   silent,
@@ -29,9 +31,13 @@ export async function exec(
   );
   use(live);
   if (answer.type === "ok") return { result: answer.value };
+  // A pause that is under way is known here once its host has answered it.
+  await lane.settled();
   const after = record.load();
   if (answer.type === "missing")
     return resumable(after, refusal("NotRunning", "The machine has ended."));
-  const isPaused = after?.state.status === "paused";
-  return (isPaused && notUsable(after)) || (answer.type === "silent" ? silent() : unreachable());
+  if (answer.type === "paused") return resumable(after, paused());
+  // A command that had begun is not run a second time after a resume: the customer decides.
+  if (answer.type === "interrupted" || after?.state.status === "paused") return interrupted();
+  return answer.type === "silent" ? silent() : unreachable();
 }

@@ -137,9 +137,10 @@ function likelihood(body: PlaceVm) {
   };
 }
 
-/** No host can even be asked. An entitled org gets no desktop for want of capacity (decisions). */
+/** No host can even be asked. An entitled org gets no desktop for want of capacity (decisions), recorded or not. */
 function noHost({ kind }: PlaceVm, missing: string[]): Refusal {
-  const others = missing.filter((name) => name !== "desktop");
+  const ofDesktops = missing.includes("desktop") ? ["desktop", "recording"] : [];
+  const others = missing.filter((name) => !ofDesktops.includes(name));
   if (others.length > 0) return lacking(others);
   const hint =
     kind === "desktop"
@@ -189,5 +190,7 @@ function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
   // Only its hosts know that they have a template: a host that is away may come back.
   const isTemplate = source.type === "snapshot" && source.id.startsWith("tpl_");
   if (unknown) return isTemplate ? holderAway() : notRestorable(unknown.error);
-  return refusal("HostRejected", "The host could not make the machine. Try again.");
+  const text = "The host could not make the machine. Try again.";
+  const [other] = refused;
+  return refusal("HostRejected", text, other ? { hint: other.error } : {});
 }

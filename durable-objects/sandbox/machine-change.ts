@@ -25,6 +25,7 @@ export async function applyChange(
 /** What a host says of a machine that it has just saved. */
 interface Saved extends Pick<Place, "bootId" | "seq"> {
   recordId?: string | undefined;
+  sizeBytes: number;
   durable?: boolean | undefined;
 }
 
@@ -34,12 +35,12 @@ export async function factsOfSaved(
   { place }: PlacedSandbox,
   saved: Saved,
 ): Promise<{ place: Place; record: SavedRecord | null; isDurable: boolean }> {
-  const { recordId: id, durable: isDurable = false } = saved;
+  const { recordId: id, durable: isDurable = false, sizeBytes } = saved;
   const at = placeAt(place, saved);
   if (id === undefined) return { place: at, record: null, isDurable };
   const hosts = await knownHosts(env);
   const platform = hosts.find(({ hostId }) => hostId === place.hostId)?.platform ?? null;
-  return { place: at, record: { id, isDurable, platform }, isDurable };
+  return { place: at, record: { id, isDurable, platform, sizeBytes }, isDurable };
 }
 
 /** What a host says of a machine that it has just resumed or reverted. */

@@ -35,6 +35,8 @@ export interface SavedRecord {
   isDurable: boolean;
   /** What it was saved under; absent or null while that is not known: then any host may try. */
   platform?: HostPlatform | null;
+  /** Absent while no host has said it. */
+  sizeBytes?: number;
 }
 
 /** Everything a SandboxDO stores. */
@@ -85,15 +87,18 @@ export const isPlaced = (sandbox: StoredSandbox | null): sandbox is PlacedSandbo
   sandbox !== null && sandbox.place !== null;
 
 /** The part of a sandbox that its owner sees. */
-type Viewed = Omit<SandboxView, "state" | "expiresAt" | "closeReason" | "goneAt"> & {
+type Viewed = Omit<SandboxView, "state" | "expiresAt" | "closeReason" | "goneAt" | "record"> & {
   state: SandboxState;
+  record?: SavedRecord | null;
 };
 
 /** The sandbox as its owner sees it; null when its create failed. */
 export function viewOf({ state, ...facts }: Viewed): SandboxView | null {
   const { id, kind, template, metadata, createdAt, cpu, memMb, diskGb } = facts;
   const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb };
-  const alive = { ...known, closeReason: null, goneAt: null };
+  const { id: recordId, sizeBytes = 0 } = facts.record ?? {};
+  const record = recordId === undefined ? null : { id: recordId, sizeBytes };
+  const alive = { ...known, closeReason: null, goneAt: null, record };
   switch (state.status) {
     case "failed":
       return null;
@@ -106,7 +111,7 @@ export function viewOf({ state, ...facts }: Viewed): SandboxView | null {
     case "releasing":
     case "gone": {
       const { status, reason: closeReason, endedAt: goneAt, expiresAt } = state;
-      return { ...known, state: status, expiresAt, closeReason, goneAt };
+      return { ...known, state: status, expiresAt, closeReason, goneAt, record: null };
     }
   }
 }

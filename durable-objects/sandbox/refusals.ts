@@ -22,6 +22,11 @@ export const unreachable = (): Refusal =>
 export const silent = (): Refusal =>
   refusal("HostUnreachable", "The agent of this machine does not answer. Try again in a minute.");
 
+export const paused = (): Refusal => refusal("NotRunning", "The sandbox is paused. Resume it.");
+
+export const interrupted = (): Refusal =>
+  refusal("NotRunning", "The sandbox was paused while the command ran. Resume it.");
+
 /** Why nothing can be run in a sandbox; null when something can. */
 export function notRunning(sandbox: StoredSandbox | null): Refusal | null {
   switch (sandbox?.state.status) {
@@ -33,7 +38,7 @@ export function notRunning(sandbox: StoredSandbox | null): Refusal | null {
     case "running":
       return sandbox.state.awaySince === null ? null : unreachable();
     case "paused":
-      return refusal("NotRunning", "The sandbox is paused. Resume it.");
+      return paused();
     case "starting":
       return refusal("NotRunning", "The sandbox is still starting.");
   }
@@ -56,10 +61,12 @@ export function notSaved(answer: NotChanged, what: "paused" | "kept"): Refusal {
   if (answer.type === "unreachable") return unreachable();
   const { status, refused } = answer;
   if (refused.code === "HostCapabilityMissing") return cannotSave();
-  if (status === 404 || refused.code === "NotRunning")
-    return refusal("NotRunning", "Its host does not know this machine any more.");
+  if (status === 404 || refused.code === "NotRunning") return unknownThere();
   return refusal("HostRejected", `The machine could not be ${what}. Try again.`, hintOf(refused));
 }
+
+const unknownThere = (): Refusal =>
+  refusal("NotRunning", "Its host does not know this machine any more.");
 
 const cannotSave = (): Refusal =>
   refusal("HostCapabilityMissing", "Its host cannot save machines.", {
@@ -94,6 +101,12 @@ export function notResumed(answer: NotChanged): Refusal {
         hintOf(refused),
       );
   }
+}
+
+/** Why a running machine did not go back to a snapshot. */
+export function notReverted(answer: NotChanged): Refusal {
+  const isUnknown = answer.type === "refused" && answer.refused.code === "NotRunning";
+  return isUnknown ? unknownThere() : notResumed(answer);
 }
 
 const hintOf = ({ error }: StateRefused) => ({ hint: error });

@@ -49,10 +49,11 @@ function adopted(sandbox: StoredSandbox, beat: Beat, vm: VmReport): Meaning | nu
 /** The record that the host names, which may be another one by now. */
 function recordOf(
   { record: known }: StoredSandbox,
-  { recordId: id, durable: isDurable = false }: VmReport,
+  { recordId: id, durable: isDurable = false, sizeBytes }: VmReport,
 ): Partial<StoredSandbox> {
   if (id === undefined) return {};
-  return { record: known?.id === id ? { ...known, isDurable } : { id, isDurable } };
+  const told = { id, isDurable, ...(sizeBytes !== undefined && { sizeBytes }) };
+  return { record: known?.id === id ? { ...known, ...told } : told };
 }
 
 function pausedBy({ durable = false }: VmReport, at: number): SandboxEvent[] {

@@ -2,9 +2,9 @@ import { changeVm, type NotChanged } from "../host-calls/vm-states.ts";
 import { restAfterMs, wantsEnd, wantsPause } from "./duties.ts";
 import { applyChange } from "./machine-change.ts";
 import { savedBy } from "./pause.ts";
-import { isPlaced, type LiveSandbox } from "./record.ts";
+import { isPlaced, type LiveSandbox, type PlacedSandbox } from "./record.ts";
 import { notSaved } from "./refusals.ts";
-import type { SandboxEvent } from "./state.ts";
+import type { Running, SandboxEvent } from "./state.ts";
 import { useBy } from "./use.ts";
 
 /**
@@ -12,33 +12,37 @@ import { useBy } from "./use.ts";
  * Throws when it is to be tried again.
  */
 export function pauseIdle(live: LiveSandbox): Promise<SandboxEvent[]> {
-  const { env, record, lane } = live;
-  return lane.run(async () => {
-    const sandbox = record.tick();
-    if (!isPlaced(sandbox) || sandbox.state.status !== "running") return [];
-    if (!wantsPause(sandbox.state)) return [];
-    const body = { unusedMs: restAfterMs(sandbox.state) };
-    const answer = await changeVm(env, sandbox.place.url, sandbox, "pause", body);
+  return rest(live, wantsPause, async (sandbox, body) => {
+    const answer = await changeVm(live.env, sandbox.place.url, sandbox, "pause", body);
     if (answer.type !== "ok") return notRested(live, answer);
-    await applyChange(live, await savedBy(env, sandbox, answer.value));
+    await applyChange(live, await savedBy(live.env, sandbox, answer.value));
     return [];
   });
 }
 
 /** Ends the machine as its lifecycle asks, on the same terms. */
 export function endIdle(live: LiveSandbox): Promise<SandboxEvent[]> {
-  const { env, record, lane } = live;
-  return lane.run(async () => {
-    const sandbox = record.tick();
-    if (!isPlaced(sandbox) || sandbox.state.status !== "running") return [];
-    if (!wantsEnd(sandbox.state)) return [];
-    const body = { unusedMs: restAfterMs(sandbox.state) };
-    const answer = await changeVm(env, sandbox.place.url, sandbox, "end", body);
+  return rest(live, wantsEnd, async (sandbox, body) => {
+    const answer = await changeVm(live.env, sandbox.place.url, sandbox, "end", body);
     // An end whose answer was lost.
     const isGone = answer.type === "refused" && answer.status === 404;
     if (answer.type !== "ok" && !isGone) return notRested(live, answer);
-    record.apply({ type: "idleEnded" });
+    live.record.apply({ type: "idleEnded" });
     return [];
+  });
+}
+
+/** Runs `change` once nothing else changes the machine, if its lifecycle still wants that rest. */
+function rest(
+  { record, lane }: LiveSandbox,
+  isWanted: (state: Running) => boolean,
+  change: (sandbox: PlacedSandbox, body: { unusedMs: number }) => Promise<SandboxEvent[]>,
+): Promise<SandboxEvent[]> {
+  return lane.run(async () => {
+    const sandbox = record.tick();
+    if (!isPlaced(sandbox) || sandbox.state.status !== "running") return [];
+    if (!isWanted(sandbox.state)) return [];
+    return change(sandbox, { unusedMs: restAfterMs(sandbox.state) });
   });
 }
 

@@ -7,7 +7,14 @@ import { changeVm } from "../host-calls/vm-states.ts";
 import { type Admission, admit } from "./admission.ts";
 import { applyChange, type Change, factsOfResumed } from "./machine-change.ts";
 import { isPlaced, type LiveSandbox, type PlacedSandbox } from "./record.ts";
-import { noSandbox, noSnapshot, notResumed, notRunning, unreachable } from "./refusals.ts";
+import {
+  noSandbox,
+  noSnapshot,
+  notResumed,
+  notReverted,
+  notRunning,
+  unreachable,
+} from "./refusals.ts";
 import { notReady, storeFaultsAsRefusals } from "./snapshot.ts";
 
 /** Which snapshot a sandbox goes back to. */
@@ -46,7 +53,7 @@ async function admitAndRevert(
   const answer = await changeVm(env, place.url, sandbox, "revert", { snapshotId }, ms);
   if (answer.type === "unreachable" && answer.isLate && found.isElsewhere) return stillFetching();
   if (answer.type === "unreachable" && !isPaused) return unreachable();
-  if (answer.type !== "ok") return notResumed(answer);
+  if (answer.type !== "ok") return isPaused ? notResumed(answer) : notReverted(answer);
   const facts = { ...factsOfResumed(place, answer.value), parentSnapshot: snapshotId };
   const event = isPaused
     ? ({ type: "resumed" } as const)

@@ -6,8 +6,10 @@ import {
   finishSnapshot,
   type Snapshot,
 } from "../../control-plane/snapshots.ts";
+import { planLimit } from "../../control-plane/kept.ts";
 import { notRestorable } from "../fleet/restorable.ts";
 import { changeVm } from "../host-calls/vm-states.ts";
+import { storageFull } from "../org/storage.ts";
 import { isPlaced, type LiveSandbox, type PlacedSandbox, type StoredSandbox } from "./record.ts";
 import { noSandbox, notRunning, notSaved } from "./refusals.ts";
 import { tried } from "../live/tried.ts";
@@ -18,9 +20,10 @@ export interface SnapshotOrder {
   name: string;
   metadata: Record<string, string>;
   createdAt: number;
-  /** The org's plan, and how many snapshots it allows. */
+  /** The org's plan, how many snapshots it allows, and how many GiB of all that is kept. */
   plan: string;
   cap: number;
+  storedGib: number;
 }
 
 type Taken = { snapshot: Snapshot } | Refusal;
@@ -57,22 +60,19 @@ async function endTaking({ env, record }: LiveSandbox): Promise<void> {
 async function take(
   env: Env,
   sandbox: PlacedSandbox,
-  { plan, cap, ...order }: SnapshotOrder,
+  { plan, cap, storedGib, ...order }: SnapshotOrder,
 ): Promise<Taken> {
   const { id: sandboxId, org, kind, template, cpu, memMb, diskGb, place } = sandbox;
   const facts = { org, kind, sandboxId, template, cpu, memMb, diskGb, hostId: place.hostId };
   const { parentSnapshot: parentId = null, fromSnapshot: forkOf } = sandbox;
+  const full = await storageFull(env, { org, plan, storedGib });
+  if (full) return full;
   const isBegun = await beginSnapshot(env.DB, { ...order, ...facts, parentId, forkOf }, cap);
-  if (!isBegun) return capReached(plan, cap);
+  if (!isBegun) return planLimit("snapshot", { plan, cap });
   const answer = await changeVm(env, place.url, sandbox, "snapshot", { snapshotId: order.id });
   if (answer.type !== "ok") return notSaved(answer, "kept");
   const taken = await finishSnapshot(env.DB, org, answer.value);
   return taken ? { snapshot: taken } : noSandbox();
-}
-
-function capReached(plan: string, cap: number): Refusal {
-  const text = `The ${plan} plan allows ${cap} snapshots. Delete one and try again.`;
-  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "snapshot" });
 }
 
 /** Runs work on a store: a store that fails is a refusal, not a fault of this object. */

@@ -12,8 +12,9 @@ export const SANDBOX_TABLE: Table<StoredSandbox, SandboxEvent, SandboxDuty> = {
   timers: ({ state }) => timers(state),
   duties: (before, after) => {
     const fresh = duties(before.state, after.state);
-    // The list learns of a moved deadline too, though not of each step of it.
-    const isIndexed = isCreated(before, after) || fresh.includes("index") || isListed(after);
+    // The list learns of a moved deadline too, though not of each step of it, and of each record.
+    const isKnown = isListed(after) && isSameRecord(before, after);
+    const isIndexed = isCreated(before, after) || fresh.includes("index") || isKnown;
     return isIndexed ? fresh : [...fresh, "index"];
   },
   // A new sandbox's duties are left to the alarm: now they would take the machine from its client.
@@ -47,6 +48,10 @@ const expiryToList = ({ state, listedExpiresAt }: StoredSandbox): number =>
 const isListed = (sandbox: StoredSandbox): boolean =>
   Math.abs(expiryToList(sandbox) - sandbox.listedExpiresAt) < LIMITS.listedExpiryMs;
 
+/** Whether the org's list counts the record that the sandbox goes on from. */
+export const isSameRecord = (before: StoredSandbox, after: StoredSandbox): boolean =>
+  before.record?.id === after.record?.id && before.record?.sizeBytes === after.record?.sizeBytes;
+
 const stopsGuest = (duty: SandboxDuty): boolean => duty === "pause" || duty === "checkpoint";
 
 /** Whether a duty that was done from `seen` is done for the sandbox as it is now. */
@@ -56,5 +61,6 @@ function isDone(now: StoredSandbox, seen: StoredSandbox, duty: SandboxDuty): boo
   if (duty === "end") return !wantsEnd(now.state);
   if (duty === "park") return parkedSince(now.state) === parkedSince(seen.state);
   if (duty === "usage") return JSON.stringify(now.state.bill) === JSON.stringify(seen.state.bill);
+  if (duty === "index" && !isSameRecord(seen, now)) return false;
   return now.state.status === seen.state.status && now.listedExpiresAt === seen.listedExpiresAt;
 }

@@ -106,8 +106,8 @@ async function place(
       return refusal("AcquireTimeout", text, { hint: placement.hint });
     }
     case "unserved": {
-      const text = `No registered browser pool serves ${order.kind} browsers.`;
-      return refusal("AcquireTimeout", text, { hint: placement.hint });
+      const { text, hint } = placement;
+      return refusal("AcquireTimeout", text, { hint });
     }
     case "rejected": {
       const { status, body } = placement;

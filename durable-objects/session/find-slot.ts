@@ -11,7 +11,6 @@ export interface Seeker extends PoolWish {
   createdAt: number;
   expiresAt: number;
   statePath: string | null;
-  allowedDomains: string[] | null;
   deadline: number;
   /** Whether the slot is still wanted: a DELETE may come first. */
   isWanted(): boolean;
@@ -23,8 +22,11 @@ type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
 type Found = { type: "placed"; place: Place } | Rejection;
 
-/** `unserved`: pools are registered, and none of them serves the kind. */
-export type Placement = Found | { type: "timeout" | "unserved"; hint: string };
+/** `unserved`: pools are registered, and none of them serves such a session. */
+export type Placement =
+  | Found
+  | { type: "timeout"; hint: string }
+  | { type: "unserved"; text: string; hint: string };
 
 /** Longest wait at the only pool: a new one is seen after it. */
 const aloneMs = 5000;
@@ -64,9 +66,9 @@ class SlotSearch {
 
   async run(): Promise<Placement> {
     do {
-      const { pools, why, isUnserved } = await choiceFor(this.#env, this.#seeker);
+      const { pools, why, unserved } = await choiceFor(this.#env, this.#seeker);
       this.#hint = why;
-      if (isUnserved) return { type: "unserved", hint: why };
+      if (unserved !== null) return { type: "unserved", text: unserved, hint: why };
       const round = await this.#askAll(pools);
       if (round.type !== "none") return round;
       if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));

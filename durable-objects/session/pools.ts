@@ -1,6 +1,7 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import type { SlotWish } from "@svc/contract/host-protocol/slots.ts";
 import { knownHosts } from "../fleet/registry.ts";
 
 /** A pool that serves a kind and takes sessions, as the fleet last heard of it. */
@@ -18,27 +19,38 @@ export interface Choice {
   pools: Pool[];
   /** Why none of them may have a slot. */
   why: string;
-  /** Pools are registered, and none of them serves the kind: waiting for a slot of theirs is in vain. */
-  isUnserved: boolean;
+  /** Pools are registered, and none of them serves such a session: waiting for a slot of theirs is in vain. Null: some do. */
+  unserved: string | null;
 }
 
 /** What a session asks of a pool. */
 export interface PoolWish {
   kind: BrowserKind;
   wireVersion: string | null;
+  /** Null: no wish to be kept to domains. */
+  allowedDomains: string[] | null;
 }
 
+const NO_DOMAINS = "No registered browser pool confines sessions to allowedDomains.";
+const LEAVE_OUT_DOMAINS =
+  "Create the session without allowedDomains, or register a pool that confines sessions to them.";
+
 /** The pools for a session, likeliest first. */
-export async function choiceFor(env: Env, { kind, wireVersion }: PoolWish): Promise<Choice> {
+export async function choiceFor(env: Env, wish: PoolWish): Promise<Choice> {
+  const { kind } = wish;
   // Without the registry there is nobody to ask: the next round tries again.
   const hosts = (await knownHosts(env)).filter(({ type }) => type === "pool");
-  const pools = hosts.flatMap((host) => poolOf(host, kind, wireVersion));
+  const serving = hosts.filter((host) => reportOf(host, kind));
+  const keeping = serving.filter((host) => keepsWishes(host, wish));
+  const pools = keeping.flatMap((host) => poolOf(host, wish));
   const hints = hosts.flatMap((host) => host.kinds?.[kind]?.hint ?? []);
-  return {
-    pools: pools.toSorted(byLikelihood),
-    why: pools.length > 0 ? "Every slot is in use. Release a session." : (hints[0] ?? noPool(kind)),
-    isUnserved: hosts.length > 0 && !hosts.some((host) => reportOf(host, kind)),
-  };
+  const choice = { pools: pools.toSorted(byLikelihood), unserved: null };
+  if (pools.length > 0) return { ...choice, why: "Every slot is in use. Release a session." };
+  const why = hints[0] ?? noPool(kind);
+  if (hosts.length > 0 && serving.length === 0) return { ...choice, why, unserved: noKind(kind) };
+  if (hosts.length > 0 && keeping.length === 0)
+    return { ...choice, why: LEAVE_OUT_DOMAINS, unserved: NO_DOMAINS };
+  return { ...choice, why };
 }
 
 /** Whether a pool serves a kind: it does not when it has only a hint for it. */
@@ -50,7 +62,13 @@ function reportOf({ kinds }: HostRecord, kind: BrowserKind): KindReport | null {
   return report && serves(report) ? report : null;
 }
 
-function poolOf(host: HostRecord, kind: BrowserKind, wireVersion: string | null): Pool[] {
+/** Whether a pool says that it keeps what the session wishes. An older pool says nothing, and would drop the wish. */
+function keepsWishes({ keeps = [] }: HostRecord, { allowedDomains }: PoolWish): boolean {
+  const wishes: SlotWish[] = allowedDomains === null ? [] : ["allowedDomains"];
+  return wishes.every((wish) => keeps.includes(wish));
+}
+
+function poolOf(host: HostRecord, { kind, wireVersion }: PoolWish): Pool[] {
   const report = reportOf(host, kind);
   if (!report || host.draining) return [];
   const { hostId, url } = host;
@@ -66,5 +84,7 @@ function byLikelihood(left: Pool, right: Pool): number {
   );
 }
 
+const noKind = (kind: BrowserKind): string => `No registered browser pool serves ${kind} browsers.`;
+
 const noPool = (kind: BrowserKind): string =>
-  `No registered browser pool serves ${kind} browsers. npm start says what each kind needs.`;
+  `${noKind(kind)} npm start says what each kind needs.`;

@@ -2,6 +2,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
+import { planLimit } from "../../control-plane/kept.ts";
 import { beginTemplate, type TemplateView } from "../../control-plane/templates.ts";
 import type { Origin } from "../fleet/restorable.ts";
 import { granted } from "../org/reserve.ts";
@@ -43,7 +44,7 @@ export async function createTemplate(
   // A template that nobody was told of is not built.
   record.apply({ type: "cancel" });
   record.apply({ type: "delete" });
-  if (isEntered === false) return capReached(order);
+  if (isEntered === false) return planLimit("template", order);
   return refusal("ControlPlaneUnavailable", "The template could not be written. Try again.");
 }
 
@@ -58,11 +59,6 @@ function reserve(env: Env, { id, org, plan }: CreateTemplateOrder): Promise<Refu
     { plan, cap, kind: "template", text },
     refusal("AdmissionUnavailable", unknown),
   );
-}
-
-function capReached({ plan, cap }: CreateTemplateOrder): Refusal {
-  const text = `The ${plan} plan allows ${cap} templates. Delete one and try again.`;
-  return refusal("PlanLimitExceeded", text, { plan, cap, kind: "template" });
 }
 
 function newTemplate(order: CreateTemplateOrder, now: number): StoredTemplate {

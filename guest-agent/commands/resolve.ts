@@ -24,6 +24,18 @@ export interface Unstartable {
   message: string;
 }
 
+/** Why the kernel starts no program that is there, in words. */
+const WHY = new Map<number, string>([
+  [constants.errno.ENOENT, "its interpreter is missing"],
+  [constants.errno.EAGAIN, "the machine has as many processes as it may have (EAGAIN). End some"],
+  [constants.errno.ENOMEM, "the machine has no memory left (ENOMEM). End some processes"],
+  [constants.errno.E2BIG, "its arguments and its environment are too long (E2BIG). Use a file"],
+  [constants.errno.EMFILE, "too many files are open (EMFILE). End some processes"],
+  [constants.errno.ENFILE, "too many files are open (ENFILE). End some processes"],
+  [constants.errno.ENOEXEC, "it is no program of this machine (ENOEXEC)"],
+  [constants.errno.ETXTBSY, "it is being written (ETXTBSY)"],
+]);
+
 /** The longest path there is; what is longer is no program's. */
 const PATH_CHARS = 4096;
 
@@ -49,8 +61,7 @@ export async function explain(
     return { exitCode: CANNOT_RUN, message: `the working directory ${cwd} cannot be used` };
   const fault = await findFault(cmd, cwd, path);
   if (fault) return fault;
-  // The file is there: its interpreter is not.
-  const why = errno === constants.errno.ENOENT ? "its interpreter is missing" : message;
+  const why = WHY.get(errno) ?? message;
   return { exitCode: CANNOT_RUN, message: `${cmd} could not be started: ${why}` };
 }
 

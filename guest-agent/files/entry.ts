@@ -2,10 +2,12 @@ import type { Entry } from "@svc/contract/control-channel/file-methods.ts";
 import type { Stats } from "node:fs";
 import { lstat, readlink } from "node:fs/promises";
 import { basename } from "node:path";
+import { RAW, bytesOf, textOf } from "./names.ts";
 
 /** A path as the channel describes it. Symbolic links are not followed. */
 export async function entryOf(path: string): Promise<Entry> {
-  const stats = await lstat(path);
+  const bytes = bytesOf(path);
+  const stats = await lstat(bytes);
   const type = typeOf(stats);
   return {
     name: basename(path),
@@ -16,7 +18,7 @@ export async function entryOf(path: string): Promise<Entry> {
     mtime: stats.mtime.toISOString(),
     owner: stats.uid,
     group: stats.gid,
-    ...(type === "symlink" && { target: await readlink(path) }),
+    ...(type === "symlink" && { target: textOf(await readlink(bytes, RAW)) }),
   };
 }
 

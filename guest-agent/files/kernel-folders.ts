@@ -10,3 +10,8 @@ export function kernelFoldersBelow(root: string, real: string): ReadonlySet<stri
   );
   return new Set(below.map((folder) => join(root, relative(real, folder))));
 }
+
+/** Whether a path without links names a file of the kernel. */
+export function isOfKernel(real: string): boolean {
+  return KERNEL_FOLDERS.some((folder) => real.startsWith(`${folder}/`));
+}

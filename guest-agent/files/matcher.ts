@@ -12,6 +12,7 @@ import {
 import { join, relative } from "node:path";
 import { globTest } from "./glob.ts";
 import { kernelFoldersBelow } from "./kernel-folders.ts";
+import { RAW, bytesOf, textOf } from "./names.ts";
 
 const DEPTH = 64;
 const PREVIEW_CHARACTERS = 200;
@@ -93,7 +94,7 @@ export class Matcher {
   #read(path: string): string | null {
     let file = -1;
     try {
-      file = openSync(path, OPEN);
+      file = openSync(bytesOf(path), OPEN);
       const stats = fstatSync(file);
       if (!stats.isFile() || stats.size > FILE_BYTES) return null;
       return this.#textOf(file);
@@ -118,13 +119,13 @@ export class Matcher {
 
 /** Entries below a folder, a level at a time. Links are not followed. */
 function* walk(root: string): Generator<[string, Dirent]> {
-  const skipped = kernelFoldersBelow(root, realpathSync(root));
+  const skipped = kernelFoldersBelow(root, textOf(realpathSync.native(bytesOf(root), RAW)));
   let level = [root];
   for (let left = DEPTH; left > 0 && level.length > 0; left -= 1) {
     const next: string[] = [];
     for (const folder of level)
       for (const entry of entriesOf(folder, folder === root)) {
-        const path = join(folder, entry.name);
+        const path = join(folder, textOf(entry.name));
         yield [path, entry];
         if (entry.isDirectory() && !skipped.has(path)) next.push(path);
       }
@@ -134,7 +135,7 @@ function* walk(root: string): Generator<[string, Dirent]> {
 
 function entriesOf(folder: string, isRoot: boolean): Dirent[] {
   try {
-    return readdirSync(folder, { withFileTypes: true });
+    return readdirSync(bytesOf(folder), { withFileTypes: true, encoding: RAW });
   } catch (error) {
     if (isRoot) throw error;
     return [];

@@ -1,11 +1,13 @@
 import { type Entry, FILE_METHODS } from "@svc/contract/control-channel/file-methods.ts";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
-import { cp, lstat, mkdir, rename, rm, rmdir, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { lstat, rm, rmdir, unlink } from "node:fs/promises";
 import { method } from "../method.ts";
 import { entryOf } from "./entry.ts";
-import { onPath } from "./errors.ts";
+import { errnoOf, onPath, shown } from "./errors.ts";
+import { makeFolders } from "./make-folders.ts";
+import { move } from "./move.ts";
+import { bytesOf } from "./names.ts";
 import { search } from "./search.ts";
 import { readFile, writeFile } from "./transfer.ts";
 import { walk } from "./walk.ts";
@@ -26,7 +28,7 @@ export function fileMethods(): Record<string, Method> {
       onPath(params.path, () => search(params, signal)),
     ),
     "files.mkdir": method(FILE_METHODS["files.mkdir"], async ({ path }) => {
-      await onPath(path, () => mkdir(path, { recursive: true }));
+      await onPath(path, () => makeFolders(path));
       return DONE;
     }),
     "files.move": method(FILE_METHODS["files.move"], move),
@@ -54,30 +56,14 @@ async function list(params: { path: string; depth: number; limit: number }) {
   return { entries, truncated: isTruncated };
 }
 
-async function move({ from, to, overwrite }: { from: string; to: string; overwrite: boolean }) {
-  await onPath(from, () => lstat(from));
-  if (!overwrite && (await exists(to))) throw refuse("AlreadyExists", `${to}: it exists already`);
-  await onPath(to, async () => {
-    await mkdir(dirname(to), { recursive: true });
-    await rename(from, to).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EXDEV") throw error;
-      await cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
-      await rm(from, { recursive: true });
-    });
-  });
-  return DONE;
-}
-
 async function remove(path: string, isRecursive: boolean): Promise<void> {
-  const isFolder = (await lstat(path)).isDirectory();
-  if (!isFolder) await unlink(path);
-  else if (isRecursive) await rm(path, { recursive: true });
-  else await rmdir(path);
-}
-
-function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
+  const bytes = bytesOf(path);
+  const isFolder = (await lstat(bytes)).isDirectory();
+  if (!isFolder) return unlink(bytes);
+  if (isRecursive) return rm(bytes, { recursive: true });
+  await rmdir(bytes).catch((error: unknown) => {
+    if (errnoOf(error) !== "ENOTEMPTY") throw error;
+    const words = "the directory is not empty: set recursive to remove what is in it, too";
+    throw refuse("NotEmpty", `${shown(path)}: ${words}`);
+  });
 }

@@ -2,6 +2,7 @@ import { type FSWatcher, lstatSync, watch } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { kernelFoldersBelow } from "./kernel-folders.ts";
+import { RAW, bytesOf, textOf } from "./names.ts";
 import { countedWatch } from "./watch-limit.ts";
 
 export interface TreeListener {
@@ -68,10 +69,13 @@ export class WatchedTree {
     if (path !== this.#root && !this.#folders.has(dirname(path))) return;
     try {
       const folder = this.#add(path);
-      for (const entry of await readdir(path, { withFileTypes: true })) {
+      for (const entry of await readdir(bytesOf(path), {
+        withFileTypes: true,
+        encoding: RAW,
+      })) {
         // The folder went meanwhile, or another folder has its name by now.
         if (this.#folders.get(path) !== folder) return;
-        const found = join(path, entry.name);
+        const found = join(path, textOf(entry.name));
         if (isNew) this.#listener.heard("rename", found);
         if (entry.isDirectory() && !this.#skipped.has(found)) this.#enter(found, isNew);
       }
@@ -84,7 +88,7 @@ export class WatchedTree {
 
   #add(path: string): Folder {
     const watcher = countedWatch(path, () =>
-      watch(path, (event, name) => this.#heard(path, event, name)),
+      watch(bytesOf(path), RAW, (event, name) => this.#heard(path, event, name)),
     );
     watcher.on("error", this.#listener.failed);
     const folder: Folder = { watcher, below: new Set() };
@@ -106,10 +110,11 @@ export class WatchedTree {
     }
   }
 
-  #heard(folder: string, event: string, name: string | null): void {
-    if (name === null) return this.#listener.overflow();
+  #heard(folder: string, event: string, raw: string | null): void {
+    if (raw === null) return this.#listener.overflow();
+    const name = textOf(raw);
     const path = join(folder, name);
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = lstatSync(bytesOf(path), { throwIfNoEntry: false });
     // Of the folder itself, by its own name; the one around it tells the same, where that is watched.
     if (!found && name === basename(folder) && !this.#folders.has(path)) {
       if (folder === this.#root && !stillThere(folder)) this.#listener.heard("rename", folder);
@@ -123,4 +128,4 @@ export class WatchedTree {
 }
 
 const stillThere = (path: string): boolean =>
-  lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  lstatSync(bytesOf(path), { throwIfNoEntry: false }) !== undefined;

@@ -1,6 +1,7 @@
 import { opendir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { kernelFoldersBelow } from "./kernel-folders.ts";
+import { RAW, bytesOf, textOf } from "./names.ts";
 
 export interface Found {
   path: string;
@@ -13,7 +14,7 @@ export interface Found {
  * what lies in /proc and /sys unless the walk begins there.
  */
 export async function* walk(root: string, depth: number): AsyncGenerator<Found> {
-  const skipped = kernelFoldersBelow(root, await realpath(root));
+  const skipped = kernelFoldersBelow(root, textOf(await realpath(bytesOf(root), RAW)));
   let level = [root];
   for (let left = depth; left > 0 && level.length > 0; left -= 1) {
     const next: string[] = [];
@@ -28,14 +29,14 @@ export async function* walk(root: string, depth: number): AsyncGenerator<Found> 
 }
 
 async function* children(folder: string, isRoot: boolean): AsyncGenerator<Found> {
-  const entries = await opendir(folder).catch((error: unknown) => {
+  const entries = await opendir(bytesOf(folder), { encoding: RAW }).catch((error: unknown) => {
     if (isRoot) throw error;
     return null;
   });
   if (!entries) return;
   for await (const entry of entries)
     yield {
-      path: join(folder, entry.name),
+      path: join(folder, textOf(entry.name)),
       isDirectory: entry.isDirectory(),
       isFile: entry.isFile(),
     };

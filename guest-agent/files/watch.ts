@@ -2,9 +2,12 @@ import type { FileEvent } from "@svc/contract/control-channel/file-methods.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { type Stats, watch } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { isDraftName } from "./draft.ts";
 import { onPath } from "./errors.ts";
 import { EventLine } from "./event-line.ts";
+import { RAW, bytesOf, textOf } from "./names.ts";
+import { isReplaced } from "./replaced.ts";
 import { WatchedTree } from "./tree.ts";
 import { countedWatch } from "./watch-limit.ts";
 
@@ -24,17 +27,19 @@ export async function watchFiles({ path, recursive }: Watch, context: RequestCon
     notify("files.event", { id, type, path: where } satisfies FileEvent);
   const line = new EventLine(() => tell("overflow", path));
   const overflow = (): void => line.add(async () => tell("overflow", path));
-  const heard = (event: string, where: string): void =>
+  const heard = (event: string, where: string): void => {
+    if (isDraftName(basename(where))) return;
     line.add(async () => {
       const type = await judge.typeOf(event, where);
       if (type) tell(type, where);
     });
+  };
   const one = (event: string, name: string | null): void =>
-    name === null ? overflow() : heard(event, isFolder ? join(path, name) : path);
+    name === null ? overflow() : heard(event, isFolder ? join(path, textOf(name)) : path);
   const watcher = await onPath(path, async () =>
     isFolder && recursive
       ? new WatchedTree(path, real, { heard, overflow, failed: reject })
-      : countedWatch(path, () => watch(path, one)),
+      : countedWatch(path, () => watch(bytesOf(path), RAW, one)),
   );
   if ("on" in watcher) watcher.on("error", reject);
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -47,8 +52,8 @@ export async function watchFiles({ path, recursive }: Watch, context: RequestCon
 }
 
 async function lookAt(path: string): Promise<{ real: string; isFolder: boolean }> {
-  const [real, stats] = await Promise.all([realpath(path), stat(path)]);
-  return { real, isFolder: stats.isDirectory() };
+  const [real, stats] = await Promise.all([realpath(bytesOf(path), RAW), stat(bytesOf(path))]);
+  return { real: textOf(real), isFolder: stats.isDirectory() };
 }
 
 /** The file systems' clock ticks in steps as long as this. */
@@ -64,9 +69,9 @@ class ChangeJudge {
 
   /** Null: nothing worth telling. */
   async typeOf(event: string, path: string): Promise<FileEvent["type"] | null> {
-    const found = await lstat(path).catch(() => null);
+    const found = await lstat(bytesOf(path)).catch(() => null);
     const isWrite = found !== null && this.#isWrite(path, found);
-    if (event !== "change") return found ? "create" : "remove";
+    if (event !== "change") return nameEvent(path, found);
     // Its removal is told next.
     if (!found) return null;
     return isWrite ? "write" : "chmod";
@@ -80,4 +85,10 @@ class ChangeJudge {
     // Several writes may be seen with the time of the last; a change of rights moves the other time only.
     return mtimeMs !== before || mtimeMs === ctimeMs;
   }
+}
+
+/** A name came or went. A file that the agent has replaced has another content, and has never been away. */
+function nameEvent(path: string, found: Stats | null): FileEvent["type"] {
+  if (!found) return "remove";
+  return isReplaced(path, found.ino) ? "write" : "create";
 }

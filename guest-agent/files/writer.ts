@@ -15,6 +15,11 @@ export class Writer {
     this.#file = file;
   }
 
+  /** Bytes that are in the file. */
+  get written(): number {
+    return this.#written;
+  }
+
   /** Resolves when there is room for more. Rejects when a write has failed. */
   async add(bytes: Uint8Array): Promise<void> {
     this.#waiting.push(bytes);

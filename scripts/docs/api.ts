@@ -1,4 +1,4 @@
-import { CLOSE_CODES, CLOSE_MEANINGS } from "@svc/contract/close-codes.ts";
+import { CLOSE_CODES, CLOSE_MEANINGS, CLOSE_SOCKETS } from "@svc/contract/close-codes.ts";
 import { ERRORS } from "@svc/contract/errors.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
 import { PUBLIC, statusesOf } from "./operations.ts";
@@ -59,6 +59,10 @@ const SOCKETS = `## WebSockets
 The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser or the machine.
 `;
 
+const isCloseName = (name: string): name is keyof typeof CLOSE_CODES =>
+  Object.hasOwn(CLOSE_CODES, name);
+const CLOSE_NAMES = Object.keys(CLOSE_CODES).filter(isCloseName);
+
 const PREVIEWS = `## Previews
 
 \`GET /sandboxes/:id/ports/:port\` answers \`http(s)://<label>-<port>.<SVC_PREVIEW_DOMAIN>/?svc_token=…\`. Every request to that host name
@@ -66,19 +70,21 @@ reaches the server inside unchanged: any method, path and body, server-sent even
 \`x-svc-preview-token\`, or in the cookie that answers a request with the query; a tab is also led to the URL without the token. The cookie opens nothing for pages of other origins. The token lives for an hour, and the guest never sees it. A refusal
 is a page where the client accepts HTML, else JSON: 401 \`PreviewTokenRequired\`, or \`RenamedCredential\` for a former name (\`preview_token\`,
 \`x-preview-token\`) · 404 no such preview, or the sandbox is gone · 409 not running · the refusals of a resume · 425 \`PortNotReady\`, nothing listens yet · 429 \`PreviewBusy\`, 256 requests are open · 502 the machine failed.
+A WebSocket whose machine is paused, reverted or ended is closed with 4409, 4410 or 4404.
 Headers of the server inside reach no further than the preview's host name: cookies lose their \`Domain\`.
 `;
 
 function closeTable(): string {
-  const rows = Object.entries(CLOSE_MEANINGS).map(([name, meaning]) => {
-    const code = Object.entries(CLOSE_CODES).find(([other]) => other === name)?.[1];
-    return `| ${code} | ${meaning} |`;
+  const rows = CLOSE_NAMES.flatMap((name) => {
+    const sockets = CLOSE_SOCKETS[name].map((socket) => `\`${socket}\``).join(", ");
+    // Of a socket that is not served yet.
+    return sockets === "" ? [] : `| ${CLOSE_CODES[name]} | ${CLOSE_MEANINGS[name]} | ${sockets} |`;
   });
   const head = [
-    "A socket that has been open is closed with:",
+    "A socket that has been open is closed with one of these codes, and a reason in words. A preview's socket has the codes of its server inside beside these.",
     "",
-    "| code | meaning |",
-    "|---|---|",
+    "| code | meaning | sockets |",
+    "|---|---|---|",
   ];
   return [...head, ...rows, ""].join("\n");
 }

@@ -42,6 +42,10 @@ The User-Agent \`Playwright/<version>\` tells the minor of a client; a client th
 `;
 
 const REST = `
+In browsers of kind \`stealth\` clients of 1.63 are served by \`patchright-core@1.63.0\`, an optional package: pages see nothing of
+it, and its clients hear no \`console\` events. Clients of the other minors are served by Playwright itself, which is attached
+when the first of them connects, and which pages can notice from then on. Without the package that holds for 1.63, too.
+
 ## 428
 
 Any other Playwright is refused at the upgrade with \`428 Precondition Required\` and plain text, such as

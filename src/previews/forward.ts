@@ -73,7 +73,10 @@ async function refused(answer: Response): Promise<never> {
       );
     case 404:
       throw new ApiError("NotRunning", "The machine has ended.");
+    case 409:
+      throw new ApiError("NotRunning", "The sandbox is paused. Resume it.");
     default:
+      log.warn("host_refused", { call: "/vms/:id/ports/:port", status: answer.status });
       throw unreachable();
   }
 }

@@ -1,22 +1,23 @@
 import { once } from "node:events";
 import { WIRE_VERSIONS } from "@svc/contract/browser/wire-versions.ts";
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/process/needs.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { RawCdp, byCdp, byWire, byWireOf, firstPage } from "./clients.ts";
+import { describeKinds } from "./kinds.ts";
 import { browsersOf, below } from "./processes.ts";
 import { RawWire } from "./raw-wire.ts";
 import { Rig, openOf } from "./rig.ts";
 
-const TIMES = 25;
+/** A context of a stealth browser opens a window, which takes a while. */
+const TIMES = { fast: 25, stealth: 5 };
 
-describe.skipIf(await missingBrowser())("contexts of a client that is gone", () => {
+describeKinds("contexts of a client that is gone", (kind) => {
   let rig: Rig;
   let count = 0;
   let id: string;
 
   beforeAll(async () => {
-    rig = await Rig.start();
+    rig = await Rig.start({ kind });
   });
   afterAll(() => rig.stop());
   beforeEach(async () => {
@@ -49,7 +50,7 @@ describe.skipIf(await missingBrowser())("contexts of a client that is gone", () 
   test.each(WIRE_VERSIONS)("of %s go with it, one after the other", async (version) => {
     await (await byWireOf(version, rig, id)).close();
     const before = renderers();
-    for (let n = 0; n < TIMES; n += 1) {
+    for (let n = 0; n < TIMES[kind]; n += 1) {
       const browser = await byWireOf(version, rig, id);
       // Playwright says its goodbye a moment after its `close` has ended: the next client may be quicker.
       await expect.poll(() => browser.contexts().length, { timeout: 20_000 }).toBe(1);
@@ -95,7 +96,7 @@ describe.skipIf(await missingBrowser())("contexts of a client that is gone", () 
   });
 
   test("that are still being made when it goes are closed, too", async () => {
-    for (let n = 0; n < TIMES; n += 1) {
+    for (let n = 0; n < TIMES[kind]; n += 1) {
       const wire = await RawWire.open(rig, id, "1.65");
       for (let made = 0; made < 4; made += 1)
         wire.send(wire.guidOf("Browser") ?? "", "newContext", {});

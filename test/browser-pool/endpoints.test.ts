@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import WebSocket from "ws";
-import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
+import { describeKinds } from "./kinds.ts";
 import { Rig } from "./rig.ts";
 
 const PAGE =
   "data:text/html,<title>seen by all</title><button onclick=document.title='clicked'>b</button>";
 
-describe.skipIf(await missingBrowser())("endpoints", () => {
+describeKinds("endpoints", (kind) => {
   let rig: Rig;
   let count = 0;
   let id: string;
 
   beforeAll(async () => {
-    rig = await Rig.start();
+    rig = await Rig.start({ kind });
   });
   afterAll(() => rig.stop());
   beforeEach(async () => {

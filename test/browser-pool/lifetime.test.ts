@@ -228,14 +228,16 @@ describe("a machine that cannot serve", () => {
   afterEach(async () => void (await Promise.all(rigs.splice(0).map((rig) => rig.stop()))));
 
   test("a missing browser turns the kind off with the fix, and nothing else", async () => {
-    const rig = await Rig.start({ env: { SVC_CHROMIUM: "/nonexistent/chromium" } });
+    const nowhere = "/nonexistent/chromium";
+    const env = { SVC_CHROMIUM: nowhere, SVC_CHROMIUM_STEALTH: nowhere };
+    const rig = await Rig.start({ env });
     rigs.push(rig);
     const hint = expect.stringContaining("SVC_CHROMIUM");
     expect(rig.ready.table[0]).toMatchObject({ what: "browsers (fast)", on: false, note: hint });
     const beat = await rig.gateway.beat(() => true);
     expect(beat).toMatchObject({ isolation: "none", memoryCap: false });
     expect(beat.kinds.fast).toEqual({ idle: 0, busy: 0, recycling: 0, hint });
-    const stealth = { idle: 0, busy: 0, recycling: 0, hint: expect.stringContaining("stealth") };
+    const stealth = { idle: 0, busy: 0, recycling: 0, hint: expect.stringContaining("STEALTH") };
     expect(beat.kinds.stealth).toEqual(stealth);
     const refused = await rig.put("s");
     expect(refused.status).toBe(503);

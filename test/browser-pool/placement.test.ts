@@ -179,10 +179,29 @@ describe.skipIf(noBrowser)("placement", () => {
     });
   });
 
-  test("a kind that is not served here is 503 with a hint", async () => {
-    const refused = await rig.put(id, { kind: "stealth" });
-    expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ hint: expect.stringContaining("stealth") });
+  test.each([
+    ["that it does not keep", { allowedDomains: ["a.example"] }, "allowedDomains"],
+    ["that it does not know", { colour: "red" }, "colour"],
+    [
+      "that it does not know of a profile",
+      { profile: { statePath: "/objects/x", a: 1 } },
+      "profile.a",
+    ],
+  ])("a wish %s is 501 UnknownWish, and takes no browser", async (_what, wish, name) => {
+    await rig.warm();
+    const ask = { kind: "fast", expiresAt: Date.now() + 60_000, acquireMs: 0, ...wish };
+    const refused = await rig.call("PUT", `/slots/${encodeURIComponent(id)}`, id, ask);
+    expect(refused.status).toBe(501);
+    expect(await refused.json()).toEqual({
+      error: `This browser pool does not keep the wish: ${name}.`,
+      code: "UnknownWish",
+      hint: expect.stringContaining(name),
+    });
+    expect((await rig.call("GET", `/slots/${encodeURIComponent(id)}`, id)).status).toBe(404);
+  });
+
+  test("the heartbeat names the wishes that are kept", async () => {
+    expect((await rig.gateway.beat(() => true)).keeps).toEqual([]);
   });
 
   test("a session whose deadline has passed is not placed", async () => {

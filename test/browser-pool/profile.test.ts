@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/process/needs.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { byCdp, byWire, firstPage } from "./clients.ts";
+import { describeKinds } from "./kinds.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 
@@ -33,7 +33,7 @@ const READ = `new Promise((resolve) => {
 })`;
 const WRITTEN = { cookie: "c=cookie", local: "local", record: [7, 1, 2] };
 
-describe.skipIf(await missingBrowser())("a session with a profile", () => {
+describeKinds("a session with a profile", (kind) => {
   let site: Site;
   let rig: Rig;
   let state: { cookies: object[]; origins: object[] };
@@ -43,7 +43,8 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
   beforeAll(async () => {
     site = await new Site().start();
     rig = await Rig.start({
-      env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, SVC_MAX_FAST: "2" },
+      kind,
+      env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, SVC_MAX_FAST: "2", SVC_MAX_STEALTH: "2" },
     });
     await rig.place("writer");
     const page = firstPage(await byWire(rig, "writer"));
@@ -180,7 +181,7 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
       expect((await rig.put(id, stored(garbage))).status).toBe(422);
     const { seq } = await rig.place(id, stored(JSON.stringify(state)));
     await rig.gateway.beat(
-      (beat) => beat.seq > seq && beat.kinds.fast?.busy === 1 && beat.kinds.fast.idle === 1,
+      (beat) => beat.seq > seq && beat.kinds[kind]?.busy === 1 && beat.kinds[kind].idle === 1,
     );
   });
 
@@ -190,7 +191,7 @@ describe.skipIf(await missingBrowser())("a session with a profile", () => {
     await rig.delete(id);
     caller.abort();
     await gone.catch(() => null);
-    const beat = await rig.gateway.beat(({ kinds }) => kinds.fast?.busy === 0);
+    const beat = await rig.gateway.beat(({ kinds }) => kinds[kind]?.busy === 0);
     expect(beat.slots).toEqual([]);
   });
 });

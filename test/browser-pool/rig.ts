@@ -2,10 +2,11 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { type PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { permissionFlags } from "../../browser-pool/permissions.ts";
-import { HostRig, startHost } from "../support/process/host-rig.ts";
+import { HostRig, type StartedHost, startHost } from "../support/process/host-rig.ts";
 import { Gateway } from "./gateway.ts";
 import type { PoolLimits } from "./own-limits.ts";
 
@@ -23,6 +24,8 @@ export interface RigOptions {
   limits?: PoolLimits;
   /** Another user than the one of the tests. */
   uid?: number;
+  /** The kind that is kept warm, and placed unless a test says otherwise. */
+  kind?: BrowserKind;
 }
 
 /** How many customer sockets of a session are open. */
@@ -30,7 +33,15 @@ export const openOf = ({ opens, closes }: SlotReport): number => opens - closes;
 
 /** A real pool process, joined to a tiny gateway. */
 export class Rig extends HostRig<Gateway> {
+  readonly kind: BrowserKind;
+
+  private constructor(gateway: Gateway, stateDir: string, started: StartedHost, kind: BrowserKind) {
+    super(gateway, stateDir, started);
+    this.kind = kind;
+  }
+
   static async start({ env = {}, limits, uid, ...own }: RigOptions = {}): Promise<Rig> {
+    const { kind = "fast" } = own;
     const main = own.main ?? (limits ? OWN_LIMITS : MAIN);
     const gateway = new Gateway();
     const gatewayUrl = await gateway.start();
@@ -41,22 +52,23 @@ export class Rig extends HostRig<Gateway> {
       gatewayUrl,
       ...(uid !== undefined && { uid }),
       env: {
-        SVC_WARM_FAST: "1",
+        SVC_WARM_FAST: kind === "fast" ? "1" : "0",
+        SVC_WARM_STEALTH: kind === "stealth" ? "1" : "0",
         ...(limits && { TEST_LIMITS: JSON.stringify(limits) }),
         ...env,
       },
     });
-    return new Rig(gateway, stateDir, started);
+    return new Rig(gateway, stateDir, started, kind);
   }
 
   /** Waits until a browser is warm. */
   async warm(): Promise<void> {
-    await this.gateway.beat((beat) => (beat.kinds.fast?.idle ?? 0) > 0);
+    await this.gateway.beat((beat) => (beat.kinds[this.kind]?.idle ?? 0) > 0);
   }
 
   put(id: string, ask: Partial<PlaceSlot> = {}, init?: RequestInit): Promise<Response> {
     const body = {
-      kind: "fast",
+      kind: this.kind,
       expiresAt: Date.now() + 60 * MINUTE,
       acquireMs: 2 * MINUTE,
       ...ask,

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/process/needs.ts";
+import { expect, test } from "vitest";
 import { byWire, firstPage } from "./clients.ts";
+import { describeKinds } from "./kinds.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 
@@ -26,21 +26,24 @@ async function isReadableFor(uid: number): Promise<boolean> {
 
 const isPossible = process.getuid?.() === 0 && (await isReadableFor(NOBODY));
 
-describe.skipIf((await missingBrowser()) || !isPossible)("a pool that is not root", () => {
-  test("serves browsers in the same namespaces, with one user for all, and says so", async () => {
-    const site = await new Site().start();
-    const stateDir = await mkdtemp(join(tmpdir(), "rootless-"));
-    await chown(stateDir, NOBODY, NOBODY);
-    await chmod(stateDir, 0o700);
-    const env = { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, HOME: stateDir };
-    const rig = await Rig.start({ env, stateDir, uid: NOBODY });
-    const beat = await rig.gateway.beat(({ kinds }) => (kinds.fast?.idle ?? 0) > 0);
-    expect(beat).toMatchObject({ isolation: "shared-uid", memoryCap: false });
-    await rig.place("s");
-    const page = firstPage(await byWire(rig, "s"));
-    expect((await page.goto(site.url))?.status()).toBe(200);
-    await expect(page.goto("file:///etc/passwd")).rejects.toThrow("ERR_FILE_NOT_FOUND");
-    await rig.stop();
-    site.stop();
-  });
+describeKinds("a pool that is not root", (kind) => {
+  test.skipIf(!isPossible)(
+    "serves browsers in the same namespaces, with one user for all, and says so",
+    async () => {
+      const site = await new Site().start();
+      const stateDir = await mkdtemp(join(tmpdir(), "rootless-"));
+      await chown(stateDir, NOBODY, NOBODY);
+      await chmod(stateDir, 0o700);
+      const env = { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}`, HOME: stateDir };
+      const rig = await Rig.start({ kind, env, stateDir, uid: NOBODY });
+      const beat = await rig.gateway.beat(({ kinds }) => (kinds[kind]?.idle ?? 0) > 0);
+      expect(beat).toMatchObject({ isolation: "shared-uid", memoryCap: false });
+      await rig.place("s");
+      const page = firstPage(await byWire(rig, "s"));
+      expect((await page.goto(site.url))?.status()).toBe(200);
+      await expect(page.goto("file:///etc/passwd")).rejects.toThrow("ERR_FILE_NOT_FOUND");
+      await rig.stop();
+      site.stop();
+    },
+  );
 });

@@ -1,15 +1,15 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { missingBrowser } from "../support/process/needs.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { RawCdp, byCdp, byWire, firstPage } from "./clients.ts";
+import { describeKinds } from "./kinds.ts";
 import { Rig, openOf } from "./rig.ts";
 import { Site } from "./site.ts";
 
 const MIB = 1024 * 1024;
 
-describe.skipIf(await missingBrowser())("traffic", () => {
+describeKinds("traffic", (kind) => {
   let rig: Rig;
   let site: Site;
   let folder: string;
@@ -19,7 +19,7 @@ describe.skipIf(await missingBrowser())("traffic", () => {
   beforeAll(async () => {
     site = await new Site().start();
     folder = await mkdtemp(join(tmpdir(), "traffic-"));
-    rig = await Rig.start({ env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}` } });
+    rig = await Rig.start({ kind, env: { SVC_EGRESS_ALLOW: `127.0.0.1:${site.port}` } });
   });
   afterAll(async () => {
     await rig.stop();

@@ -5,6 +5,7 @@ import { chromium, type Browser } from "playwright-core";
 import puppeteer from "puppeteer-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { PATIENT, testGateway } from "../support/process/gateway.ts";
+import { missingStealth } from "../support/process/needs.ts";
 import { parseRaw, sendRaw } from "../support/process/raw-http.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { startSite } from "../support/fakes/site.ts";
@@ -19,11 +20,14 @@ afterAll(async () => {
   site.close();
 });
 
-const call = (path: string, method = "GET") =>
-  fetch(new URL(path, gateway.url), { method, headers: { authorization: `Bearer ${key}` } });
+const call = (path: string, method = "GET", body: object | null = null) => {
+  const headers = { authorization: `Bearer ${key}` };
+  const init = { method, headers, body: body && JSON.stringify(body) };
+  return fetch(new URL(path, gateway.url), init);
+};
 
-async function create(): Promise<SessionCreated> {
-  const response = await call("/sessions", "POST");
+async function create(ask: object | null = null): Promise<SessionCreated> {
+  const response = await call("/sessions", "POST", ask);
   expect(response.status).toBe(201);
   return SessionCreated.parse(await response.json());
 }
@@ -108,6 +112,33 @@ test("puppeteer over /cdp drives the same", async () => {
   await browser.disconnect();
   await call(`/sessions/${session.sessionId}`, "DELETE");
 });
+
+test.skipIf(await missingStealth())(
+  "a session of kind stealth is one in all that customers do: it is driven, leased, listed and released",
+  async () => {
+    const session = await create({ stealth: true, lease: { idleSeconds: 600 } });
+    const path = `/sessions/${session.sessionId}`;
+    for (const connect of [
+      () => chromium.connect(session.wsEndpoint),
+      () => chromium.connectOverCDP(session.cdpEndpoint),
+    ]) {
+      // A lease: the first client that leaves does not end the session.
+      const browser = await connect();
+      const page = pageOf(browser);
+      await page.goto(site.url);
+      await page.click("#more");
+      expect(await page.textContent("#count")).toBe("1");
+      expect((await page.screenshot()).toString("hex", 0, 4)).toBe(PNG);
+      await browser.close();
+    }
+    expect(await read(session.sessionId)).toMatchObject({ kind: "stealth", status: "active" });
+    const renewed = await call(`${path}/lease`, "POST", { idleSeconds: 300 });
+    expect(await renewed.json()).toMatchObject({ idleSeconds: 300 });
+    await call(path, "DELETE");
+    const ended = { kind: "stealth", status: "released", closeReason: "released" };
+    expect(await read(session.sessionId)).toMatchObject(ended);
+  },
+);
 
 test("both endpoints see one browser", async () => {
   const session = await create();

@@ -4,6 +4,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { Preview } from "@svc/contract/vm/preview.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -110,6 +111,19 @@ test("a WebSocket goes through, with large messages, its protocol and its close"
   expect(data.equals(large)).toBe(true);
   socket.close(4321, "done");
   expect(await once(socket, "close")).toEqual([4321, Buffer.from("done")]);
+});
+
+test("a WebSocket hears why its machine ends, after what the server inside has said", async () => {
+  const { host } = new URL(preview.url);
+  const url = `ws://${it.gateway.url.host}/ws?svc_token=${preview.token}`;
+  const socket = new WebSocket(url, { headers: { host } });
+  await once(socket, "open");
+  const large = Buffer.alloc(3_000_000, "y");
+  socket.send(large);
+  const [data] = (await once(socket, "message")) as [Buffer];
+  it.host.guest.endSockets(CLOSE_CODES.paused, "the sandbox was paused");
+  expect(await once(socket, "close")).toEqual([4409, Buffer.from("the sandbox was paused")]);
+  expect(data.equals(large)).toBe(true);
 });
 
 test("a WebSocket's answer reaches no further than the host name, as every other answer", async () => {

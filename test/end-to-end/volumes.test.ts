@@ -1,4 +1,6 @@
 import { ErrorBody } from "@svc/contract/errors.ts";
+import { GIB_BYTES } from "@svc/contract/plans.ts";
+import { Usage } from "@svc/contract/usage.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { Volume } from "@svc/contract/vm/volume.ts";
@@ -41,6 +43,8 @@ describe.skipIf(await missingMachine())("a volume", { timeout: LONG }, () => {
     return ExecResult.parse(await answer.json()).stdout.trim();
   }
 
+  const kept = async () => Usage.parse(await (await call("/usage")).json()).kept;
+
   test("outlives its machine, its host's process and its host", async () => {
     const made = await call("/volumes", "POST", { name: "work", sizeMb: 64 });
     const { volumeId } = Volume.parse(await made.json());
@@ -54,6 +58,11 @@ describe.skipIf(await missingMachine())("a volume", { timeout: LONG }, () => {
     ]);
     await call(`/sandboxes/${writer}/pause`, "POST");
     expect((await call(`/volumes/${volumeId}`, "DELETE")).status).toBe(409);
+    // The memory that the guest has written at least, and less than all that the machine has.
+    const { machines: paused, gib } = await kept();
+    expect(paused.used).toBe(1);
+    expect(gib.machines).toBeGreaterThan(0.01);
+    expect(gib.machines).toBeLessThan(4);
     await call(`/sandboxes/${writer}/resume`, "POST");
     expect(await sh(writer, "sha256sum < /data/g")).toBe(sum);
     expect((await call(`/sandboxes/${writer}`, "DELETE")).status).toBe(200);
@@ -69,6 +78,11 @@ describe.skipIf(await missingMachine())("a volume", { timeout: LONG }, () => {
       async () => expect(await (await manifest())?.json()).toMatchObject({ isOpen: false }),
       PATIENCE,
     );
+    const { machines: left, gib: inStore } = await kept();
+    expect([left.used, inStore.machines]).toEqual([0, 0]);
+    // Two files of 5 MB that nothing packs, and the file system around them: not the 16 GiB of its image.
+    expect(inStore.volumes).toBeGreaterThan(10_000_000 / GIB_BYTES);
+    expect(inStore.volumes).toBeLessThan(1);
     await first.close();
     const second = await VmHostProcess.start(gateway, "vm-second");
     try {

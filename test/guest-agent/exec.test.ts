@@ -1,7 +1,10 @@
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { explain } from "../../guest-agent/commands/resolve.ts";
+import { StartError } from "../../guest-agent/launcher/launcher.ts";
 import { descendants } from "../support/process/process-tree.ts";
 import { AgentRig, Output, missingCgroups, ownSleep } from "./rig.ts";
 
@@ -77,6 +80,26 @@ describe("the end of a command", () => {
       (await rig.control.host.ask("commands.exec", { cmd: "true", cwd: "/a\0b" })).exitCode,
     ).toBe(126);
   });
+
+  test("an argument that is too long for the kernel is 126, and says so", async () => {
+    const { exitCode, output } = await exec("true", ["a".repeat(300_000)]);
+    expect(exitCode).toBe(126);
+    expect(output.stderr.toString()).toContain("are too long (E2BIG)");
+  });
+
+  test.each([
+    ["EAGAIN", /as many processes as it may have/],
+    ["ENOMEM", /no memory left/],
+    ["EMFILE", /too many files are open/],
+  ] as const)(
+    "a start that the kernel refuses with %s is 126, and says so",
+    async (name, words) => {
+      const error = new StartError("fork", constants.errno[name]);
+      const told = await explain(error, "sh", "/", "/usr/bin:/bin");
+      expect(told).toEqual({ exitCode: 126, message: expect.stringMatching(words) });
+      expect(told.message).toContain(name);
+    },
+  );
 
   test("a folder that is missing is 126", async () => {
     const answer = await run("true", { cwd: "/no/such" });

@@ -159,9 +159,7 @@ describe("folders", () => {
   test("remove takes a full folder only when told", async () => {
     await host().ask("files.mkdir", { path: at("full/of") });
     const path = at("full");
-    await expect(host().ask("files.remove", { path })).rejects.toMatchObject(
-      refused("AlreadyExists"),
-    );
+    await expect(host().ask("files.remove", { path })).rejects.toMatchObject(refused("NotEmpty"));
     expect(await host().ask("files.remove", { path, recursive: true })).toEqual({ ok: true });
     await expect(host().ask("files.remove", { path })).rejects.toMatchObject(refused("NotFound"));
   });

@@ -72,8 +72,14 @@ test("both hosts read the same variables in the same way", () => {
 });
 
 test("more warm browsers than browsers are as many as there are", () => {
-  const { warm } = readPoolConfig({ ...REQUIRED, SVC_WARM_FAST: "9", SVC_MAX_FAST: "4" });
-  expect(warm).toBe(4);
+  const { shelves } = readPoolConfig({
+    ...REQUIRED,
+    SVC_WARM_FAST: "9",
+    SVC_MAX_FAST: "4",
+    SVC_WARM_STEALTH: "3",
+    SVC_MAX_STEALTH: "0",
+  });
+  expect(shelves).toEqual({ fast: { warm: 4, most: 4 }, stealth: { warm: 0, most: 0 } });
 });
 
 test("every variable has a name, a meaning and a sentence of it", () => {

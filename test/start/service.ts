@@ -26,6 +26,7 @@ export const START_MS = 300_000;
 /** Machines and images take minutes: only where a test is about them. Hosts may stop as slowly as the computer is. */
 const QUIET = {
   SVC_WARM_FAST: "1",
+  SVC_WARM_STEALTH: "0",
   SVC_WARM_VM: "0",
   SVC_BUILD_IMAGES: "0",
   SVC_STOP_MS: "90000",

@@ -28,7 +28,7 @@ export function commandsOf(step: CommandStep, { envs, cwd, user }: Setting): Bui
     case "apt":
       return aptCommands(step.packages).map((argv) => ({ ...as(ROOT, argv), env: env(APT_ENV) }));
     case "pip": {
-      // Debian's Python refuses to be added to without this.
+      // A Python that a step has brought from Debian refuses to be added to without this; the image's own does not.
       const flags = ["--no-input", "--no-cache-dir", "--break-system-packages"];
       return [mine(["python3", "-m", "pip", "install", ...flags, "--", ...step.packages])];
     }

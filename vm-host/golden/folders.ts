@@ -4,6 +4,9 @@ import { NOTE } from "./note.ts";
 
 const BLOCK_BYTES = 512;
 
+/** Where golden machines lie; other hosts of this computer use the same folder. The cache's word for them is templates. */
+export const goldenIn = (cacheDir: string): string => join(cacheDir, "templates");
+
 /** Makes the folder of golden machines, and removes what builds that broke off have left in it. */
 export async function openGoldenFolder(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o755 });

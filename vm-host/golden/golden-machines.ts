@@ -17,7 +17,7 @@ import { Holds } from "./holds.ts";
 import { NOTE, faultOf, goldenOf, noteOf, readNote } from "./note.ts";
 
 /** Counts up when the same inputs make another golden machine. */
-const FORMAT = 4;
+const FORMAT = 5;
 const LOCK_POLL_MS = 200;
 /** So long a build waits for boots at most: a host that is never quiet needs its golden machines all the more. */
 const QUIET_MS = 180_000;

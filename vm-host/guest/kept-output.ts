@@ -1,4 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
+import { TextDecoder } from "node:util";
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
 import { ContractBreach } from "@svc/contract/control-channel/rpc-error.ts";
 
@@ -24,6 +25,8 @@ export class KeptBytes {
 export class KeptOutput {
   /** Some of it was not kept: the machine's commands print too much at once. */
   isCut = false;
+  /** Whether all that `pieces` has given so far is UTF-8. A character that a cut has parted counts as whole. */
+  isUtf8 = true;
   readonly #kept: KeptBytes;
   readonly #blocks: Buffer[] = [];
   #usedOfLast = 0;
@@ -65,9 +68,13 @@ export class KeptOutput {
   /** The text of the output in pieces, none of which ends within a character. */
   *pieces(): Generator<string> {
     const decoder = new StringDecoder("utf8");
+    const strict = new TextDecoder("utf-8", { fatal: true });
     for (const [at, block] of this.#blocks.entries()) {
       const isLast = at === this.#blocks.length - 1;
-      yield decoder.write(isLast ? block.subarray(0, this.#usedOfLast) : block);
+      const bytes = isLast ? block.subarray(0, this.#usedOfLast) : block;
+      const isParted = !isLast || this.isCut || this.#cameBytes === EXEC_OUTPUT_BYTES;
+      this.isUtf8 &&= decodes(strict, bytes, isParted);
+      yield decoder.write(bytes);
     }
     yield decoder.end();
   }
@@ -81,5 +88,15 @@ export class KeptOutput {
     this.#blocks.length = 0;
     this.#kept.take(-this.#bytes);
     this.#bytes = 0;
+  }
+}
+
+/** Whether bytes are UTF-8. `isParted`: the last character may go on beyond them. */
+function decodes(strict: TextDecoder, bytes: Buffer, isParted: boolean): boolean {
+  try {
+    strict.decode(bytes, { stream: isParted });
+    return true;
+  } catch {
+    return false;
   }
 }

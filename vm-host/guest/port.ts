@@ -47,8 +47,18 @@ export class GuestPort {
       socket.destroy();
     });
     const accept = (_connection: number, wire: Wire): Receiver => this.#newClient(wire);
-    const noted = (_connection: number, reason: string): void => onBreach(reason);
-    this.#link = new Link({ transport, word, accept, isGuest: false, onBreach: noted });
+    this.#link = new Link({
+      transport,
+      word,
+      accept,
+      isGuest: false,
+      hostTextBytes: AGENT_TEXT_BYTES,
+      onBreach: (_connection, reason) => {
+        share.breach();
+        onBreach(reason);
+      },
+      onUnwanted: (bytes) => share.unwanted(bytes),
+    });
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     // What follows is its close.
     socket.on("error", () => socket.destroy());
@@ -60,6 +70,11 @@ export class GuestPort {
   get client(): HostClient {
     if (!this.#client) throw new Error("a port without its first connection");
     return this.#client;
+  }
+
+  /** The port's connection to the machine has ended. */
+  get isGone(): boolean {
+    return this.#socket.destroyed;
   }
 
   /** Begins the next life by its word. */
@@ -86,9 +101,11 @@ export class GuestPort {
 
   #newClient(wire: Wire): HostClient {
     const hear: NotificationHandler = (method, params) => {
+      if (this.#listeners.size === 0) this.#share.unwanted(0);
       for (const listener of this.#listeners) listener(method, params);
     };
-    const limits = { answerMs: AGENT_ANSWER_MS, textBytes: AGENT_TEXT_BYTES };
+    const onUnwanted = (bytes: number): void => this.#share.unwanted(bytes);
+    const limits = { answerMs: AGENT_ANSWER_MS, onUnwanted };
     this.#client = new RpcClient(wire, HOST_METHODS, hear, limits);
     return this.#client;
   }

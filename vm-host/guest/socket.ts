@@ -25,7 +25,7 @@ export class GuestSocket extends Duplex {
     this.ended = this.#call.result;
     this.ended.then(
       () => this.#end(),
-      () => this.destroy(),
+      (error: unknown) => this.destroy(error instanceof Error ? error : undefined),
     );
   }
 

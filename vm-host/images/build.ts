@@ -15,7 +15,7 @@ const LOCK_POLL_MS = 500;
 export async function buildHindrance(): Promise<string | null> {
   if (process.platform !== "linux") return "Images are built on Linux.";
   if (process.getuid?.() !== 0) return "Images are built by root: sudo npm run images.";
-  const needed = ["mmdebstrap", "mke2fs", "dpkg-deb", "apt-get", "chroot"];
+  const needed = ["mmdebstrap", "mke2fs", "dpkg-deb", "apt-get", "chroot", "tar"];
   const found = await Promise.all(needed.map((name) => run("which", [name]).catch(() => null)));
   const missing = needed.filter((_name, index) => found[index] === null);
   if (missing.length === 0) return null;

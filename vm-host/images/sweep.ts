@@ -1,6 +1,6 @@
 import { readFile, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "@svc/host-kit/log.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import * as z from "zod";
 import { initrdsIn } from "./initrd.ts";
 import type { Bootable } from "./keeper.ts";
@@ -33,10 +33,16 @@ export class CacheSweep {
     this.#log = log;
   }
 
-  /** Now, and again each hour. */
-  async start(bootable: Bootable): Promise<void> {
-    this.#timer = setInterval(() => void this.sweep(bootable, Date.now()), HOUR_MS).unref();
-    await this.sweep(bootable, Date.now());
+  /** Now, and again each hour; `before` drops what names images that nobody needs. */
+  async start(bootable: Bootable, before: (now: number) => Promise<void>): Promise<void> {
+    const once = async (): Promise<void> => {
+      await before(Date.now());
+      await this.sweep(bootable, Date.now());
+    };
+    const failed = (error: unknown): void =>
+      this.#log.warn({ reason: messageOf(error) }, "cache_not_swept");
+    this.#timer = setInterval(() => void once().catch(failed), HOUR_MS).unref();
+    await once().catch(failed);
   }
 
   close(): void {
@@ -51,6 +57,9 @@ export class CacheSweep {
     const needed = new Set([image.image, initrd.hash, ...(await this.#named())]);
     for (const name of await readdir(images).catch(() => []))
       if (NAME.test(name) && !needed.has(name)) await this.#drop(join(images, name), now);
+    // What a build has left that broke off, and that no build has gone on with: each is as large as an image.
+    for (const name of await readdir(join(images, "steps")).catch(() => []))
+      if (name.startsWith("rootfs-")) await this.#drop(join(images, "steps", name), now);
     for (const name of await readdir(initrds).catch(() => [])) {
       const isNeeded = name.endsWith(".img") && needed.has(name.slice(0, -".img".length));
       if (!isNeeded) await this.#drop(join(initrds, name), now);

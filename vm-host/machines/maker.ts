@@ -13,7 +13,7 @@ const FIRST_COMMANDS = [
   { cmd: "sh", args: ["-c", "sync; echo 3 > /proc/sys/vm/drop_caches"] },
   { cmd: "/bin/true", args: [] },
   { cmd: "sh", args: ["-c", "true"] },
-  { cmd: "python3", args: ["-c", "print(1)"] },
+  { cmd: "python3", args: ["-c", "import pandas"] },
 ];
 
 /** So often a machine takes an identity before it is frozen: what was compiled once is not yet compiled for what it sees. */

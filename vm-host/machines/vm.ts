@@ -3,6 +3,7 @@ import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
+import { type Ending, EndingNews } from "./ending.ts";
 import { Places } from "./places.ts";
 import { MachineUse } from "./use.ts";
 
@@ -17,6 +18,12 @@ export interface CustomerSocket {
   parked(): void;
   /** Says what becomes of the machine, right before the end. */
   tell(state: "paused" | "running" | "gone", reason: string): void;
+}
+
+/** An open WebSocket of a preview. */
+export interface PreviewSocket {
+  /** Ends the socket with a close frame of the host's own. */
+  end(code: number, reason: string): void;
 }
 
 /** Samples closer together than this would tell noise. */
@@ -37,6 +44,7 @@ export class Vm {
   readonly use = new MachineUse(() => this.#onUse());
   /** Requests and sockets of previews. */
   readonly previews = new Places(LIMITS.machinePreviews);
+  readonly previewSockets = new Set<PreviewSocket>();
   /** Whose it is, as its calls say. */
   org: string | null = null;
   /** What is said of it once it is over. */
@@ -47,6 +55,9 @@ export class Vm {
   isParked = false;
   /** How much is under way that saves it: a request wakes it only after. */
   #holds = 0;
+  /** Settles when the saving that is under way is over. */
+  #saving: Promise<unknown> = Promise.resolve();
+  readonly #news = new EndingNews();
   #metrics: VmMetrics | null = null;
   #samples: Sample[] = [];
   #pct = 0;
@@ -89,7 +100,19 @@ export class Vm {
   }
 
   /** Runs what saves the machine: its processors must not go on in the middle of it, whoever asks for the machine. */
-  async held<T>(work: () => Promise<T>): Promise<T> {
+  held<T>(work: () => Promise<T>): Promise<T> {
+    const saving = this.#hold(work);
+    this.#saving = Promise.allSettled([this.#saving, saving]);
+    return saving;
+  }
+
+  /** What has ended the machine, for a call to it that has broken off; null while the machine runs on. */
+  async ending(): Promise<Ending | null> {
+    await this.#saving;
+    return this.#news.heard(this.guest.isGone);
+  }
+
+  async #hold<T>(work: () => Promise<T>): Promise<T> {
     const { count } = this.use;
     this.#holds += 1;
     try {
@@ -137,11 +160,13 @@ export class Vm {
     await this.machine.destroy();
   }
 
-  endSockets(state: "paused" | "running" | "gone", code: number, reason: string): void {
+  endSockets(state: Ending["state"], code: number, reason: string): void {
+    this.#news.tell({ state, code, reason });
     for (const socket of this.sockets) {
       socket.tell(state, reason);
       socket.end(code, reason);
     }
+    for (const socket of this.previewSockets) socket.end(code, reason);
   }
 
   /** How busy its processors were since the last look, or since a moment ago. */

@@ -161,7 +161,8 @@ export class RecordKeeper {
     try {
       const golden = isFork ? await this.#promotion.of(stored, saved) : null;
       machine = golden ? await driver.clone(golden) : await driver.restore(saved);
-      if (!self.hasNetwork) await machine.setNetwork(false);
+      // The saved state has the cable as the machine before had it: a fork may have another isolation.
+      await machine.setNetwork(self.hasNetwork);
       const guest = new Guest(machine, lifeOf(record));
       await machine.cont();
       await guest.identify(self, ANSWER_MS.fork, true);

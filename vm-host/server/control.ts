@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { BINARY_FRAME_BYTES, parseBinary } from "@svc/contract/control-channel/binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
@@ -9,6 +10,7 @@ import { shortReason } from "@svc/host-kit/frames.ts";
 import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
+import { CodedSocket } from "./coded-socket.ts";
 import { ControlCalls } from "./control-calls.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 
@@ -22,8 +24,8 @@ const TOO_MANY = `The machine has ${LIMITS.machineControlSockets} control socket
 
 const server = new WebSocketServer({
   noServer: true,
-  // Somewhat more than a message may have, so that a longer one gets our own close code.
-  maxPayload: 4 * FRAME_PAYLOAD_BYTES,
+  WebSocket: CodedSocket,
+  maxPayload: FRAME_PAYLOAD_BYTES,
   perMessageDeflate: false,
   handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
 });
@@ -71,7 +73,8 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.#vm.sockets.add(this);
     const pings = setInterval(() => this.#ping(), PING_MS);
     this.#webSocket.on("pong", () => (this.#hasPong = true));
-    this.#webSocket.on("error", () => this.#webSocket.terminate());
+    // A client that broke a rule: the socket says so and ends by itself.
+    this.#webSocket.on("error", () => {});
     this.#webSocket.on("message", (data, isBinary) => void this.#toGuest(data, isBinary));
     this.#webSocket.on("close", () => {
       clearInterval(pings);
@@ -108,9 +111,10 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.#toClient(message, true);
   }
 
-  closed(reason: string): void {
+  /** The agent closes a connection for what its customer has sent; all else is a new life of the port. */
+  closed(reason: string, byOther?: boolean): void {
     this.#wire = null;
-    this.end(CLOSE_CODES.restart, reason);
+    this.end(byOther ? CLOSE_CODES.protocolBroken : CLOSE_CODES.restart, reason);
   }
 
   #toClient(payload: Uint8Array, isBinary: boolean): void {
@@ -126,10 +130,12 @@ class ControlSocket implements CustomerSocket, Receiver {
 
   async #toGuest(data: RawData, isBinary: boolean): Promise<void> {
     const bytes = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat().map(asBuffer));
-    if (bytes.length > FRAME_PAYLOAD_BYTES)
-      return this.end(CLOSE_CODES.messageTooLarge, "a message has more than 1 MiB");
     const wire = this.#wire;
-    if (!wire || bytes.length === 0) return;
+    if (!wire || (bytes.length === 0 && !isBinary)) return;
+    if (isBinary && bytes.length > BINARY_FRAME_BYTES)
+      return this.end(CLOSE_CODES.messageTooLarge, "a binary message has more than 64 KiB");
+    if (isBinary && !parseBinary(bytes))
+      return this.end(CLOSE_CODES.protocolBroken, "a binary message has no stream or channel");
     if (isBinary) this.#vm.touch();
     else if (!this.#calls.fromClient(bytes)) return;
     if (isBinary) wire.sendBinary(bytes);

@@ -15,7 +15,10 @@ export async function replyExecuted(response: ServerResponse, done: Executed): P
   await writeText(response, stdout);
   response.write('","stderr":"');
   await writeText(response, stderr);
-  response.end('"}');
+  // Known once all of it was written.
+  const streams = Object.entries({ stdout, stderr }).filter(([, output]) => !output.isUtf8);
+  const notUtf8 = streams.map(([name]) => name);
+  response.end(notUtf8.length > 0 ? `","notUtf8":${JSON.stringify(notUtf8)}}` : '"}');
 }
 
 async function writeText(response: ServerResponse, output: KeptOutput): Promise<void> {

@@ -1,53 +1,38 @@
 import type { ServerResponse } from "node:http";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { GuestPath } from "@svc/contract/control-channel/file-methods.ts";
-import { RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
-import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
-import { whenDrained } from "@svc/host-kit/drain.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { type GuestRefused, REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
+import { replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
+import { eachChunk } from "./each-chunk.ts";
+import { FileReader, describe } from "./file-reader.ts";
 import { Patience } from "./patience.ts";
+import { partOf } from "./range.ts";
 
-/** What a refusal of the guest is to a caller of ours. */
-const STATUSES: ReadonlyMap<string, number> = new Map(
-  Object.entries({
-    NotFound: 404,
-    AlreadyExists: 400,
-    Disconnected: 502,
-    IsDirectory: 400,
-    NotDirectory: 400,
-    PermissionDenied: 400,
-    InvalidPath: 400,
-    NoSpace: 400,
-    TooLarge: 400,
-    Unsupported: 400,
-  }),
-);
+/** Refusals of a guest that are not final: nobody answers for its files at this time. */
+const PASSING = ["Disconnected", "Busy", "NotRunning"];
 
-/** GET /vms/:sandboxId/files?path=: the bytes of a file; 404 where there is none. */
+/** GET and HEAD /vms/:sandboxId/files?path=: the bytes of a file, or one range of them; 404 where there is none. */
 export async function downloadFile(call: VmCall): Promise<void> {
-  const { response } = call;
+  const { request, response } = call;
   await withFile(call, async (vm, path) => {
     const caller = new AbortController();
     response.once("close", () => caller.abort());
-    const patience = new Patience(() => caller.abort());
-    let sent = 0;
-    const onBytes = async (channel: number, bytes: Uint8Array): Promise<void> => {
-      if (channel !== CHANNELS.output || bytes.length === 0) return;
-      patience.end();
-      sent += bytes.length;
-      begin(response);
-      if (!response.write(bytes) && !response.destroyed) await whenDrained(response);
-      patience.begin();
-    };
-    const { signal } = caller;
-    patience.begin();
-    const reading = vm.guest.files.call("files.read", { path }, { onBytes, signal });
-    const { bytes } = await reading.result.finally(() => patience.end());
-    if (bytes !== sent) throw refuse("Disconnected", `The file has ${bytes} bytes, ${sent} came.`);
-    begin(response);
-    response.end();
+    const reader = new FileReader(vm.guest.files, path, caller);
+    const file = await reader.look();
+    const headers = describe(file);
+    if (request.method === "HEAD") {
+      response.writeHead(200, headers).end();
+      return;
+    }
+    const { range, "if-range": ifRange } = request.headers;
+    const isSame = ifRange === undefined || ifRange === headers.etag;
+    const part = partOf(isSame ? range : undefined, file.size);
+    if (part) return reader.send(response, file, part);
+    replyNoRange(response, file.size);
   });
 }
 
@@ -60,14 +45,16 @@ export async function uploadFile(call: VmCall): Promise<void> {
     request.once("aborted", () => caller.abort());
     const patience = new Patience(() => caller.abort());
     const { stream, result } = vm.guest.files.call("files.write", { path }, { signal });
-    // A refusal ends the writing below; it is thrown from the result.
-    result.catch(() => null);
-    for await (const chunk of request) {
+    const write = async (chunk: Buffer): Promise<boolean> => {
       patience.begin();
-      const isOpen = await stream.write(CHANNELS.input, Buffer.from(chunk));
-      patience.end();
-      if (!isOpen) break;
-    }
+      return stream.write(CHANNELS.input, chunk).finally(() => patience.end());
+    };
+    // A machine that refuses or dies is heard at once, also while the client sends nothing.
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    await eachChunk(request, write, settled);
     stream.end(CHANNELS.input);
     patience.begin();
     const { bytes } = await result.finally(() => patience.end());
@@ -76,21 +63,22 @@ export async function uploadFile(call: VmCall): Promise<void> {
 }
 
 async function withFile(
-  { vms, id, rest, request, response }: VmCall,
+  call: VmCall,
   work: (vm: Vm, path: string) => Promise<void>,
 ): Promise<void> {
+  const { vms, id, rest, request, response } = call;
   const path = GuestPath.safeParse(new URL(rest, "http://host/").searchParams.get("path"));
   if (!path.success) return replyText(response, 400, "Malformed path\n");
   const vm = vms.get(id);
-  if (!vm) return replyText(response, 404, "No such machine\n");
+  if (!vm) return replyAbsent(call);
   const over = vm.begin();
   try {
     await work(vm, path.data);
   } catch (error) {
     request.resume();
-    // After the first bytes there is no status left to say it with.
-    if (response.headersSent) response.destroy();
-    else replyRefusal(response, error);
+    // A client that broke off hears nothing, and after the first bytes there is no status left to say it with.
+    if (request.errored || response.headersSent) response.destroy();
+    else if (!(await replyPaused(response, vm, error))) replyRefusal(response, error);
   } finally {
     over();
   }
@@ -100,10 +88,17 @@ function replyRefusal(response: ServerResponse, error: unknown): void {
   if (!(error instanceof RpcError)) throw error;
   const code = error.data?.code ?? "";
   const body: GuestRefused = { error: error.message, code };
-  replyJson(response, STATUSES.get(code) ?? 502, body);
+  response.setHeader(REFUSED_HEADER, code.replaceAll(/[^\w-]/g, ""));
+  replyJson(response, statusOf(error, code), body);
 }
 
-function begin(response: ServerResponse): void {
-  if (!response.headersSent)
-    response.writeHead(200, { "content-type": "application/octet-stream" });
+function statusOf(error: RpcError, code: string): number {
+  if (error.code === RPC_CODES.params) return 400;
+  if (error.code !== RPC_CODES.refused || PASSING.includes(code)) return 502;
+  return code === "NotFound" ? 404 : 400;
+}
+
+function replyNoRange(response: ServerResponse, size: number): void {
+  response.setHeader("content-range", `bytes */${size}`);
+  replyText(response, 416, "The file ends before this range\n");
 }

@@ -28,7 +28,7 @@ const ROUTES: Record<string, Record<string, Route>> = {
   "": { PUT: placeVm, DELETE: endVm },
   exec: { POST: execute },
   metrics: { GET: readMetrics },
-  files: { GET: downloadFile, PUT: uploadFile },
+  files: { GET: downloadFile, HEAD: downloadFile, PUT: uploadFile },
   pause: { POST: pauseVm },
   checkpoint: { POST: checkpointVm },
   resume: { POST: resumeVm },
@@ -92,6 +92,8 @@ async function upgrade(
   if (!(await isFromGateway(request, front.hostToken, id)))
     return refuseUpgrade(socket, 401, "Unauthorized\n", OWN_ANSWER);
   const vm = front.vms.get(id);
+  if (!vm && front.store.pausedRecordOf(id))
+    return refuseUpgrade(socket, 409, "The sandbox is paused. Resume it.\n", OWN_ANSWER);
   if (!vm) return refuseUpgrade(socket, 404, "No such machine\n", OWN_ANSWER);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "control") return openControl(vm, request, socket, head);

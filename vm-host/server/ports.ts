@@ -6,16 +6,17 @@ import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Places } from "../machines/places.ts";
+import { type Absentees, replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
+import { joinPreview, type PreviewMachine } from "./preview-socket.ts";
 
 const TOO_EARLY = 425;
+const PAUSED = 409;
 const TOO_MANY = `The machine has ${LIMITS.machinePreviews} requests open. Wait for one to end.\n`;
 
 /** What a machine is here: ports that can be reached, and a clock of its use. */
-export interface PortVm {
-  /** Notes a use. */
-  touch(): void;
+export interface PortVm extends PreviewMachine {
   /** Notes work in flight: the machine is in use until the returned function is called. */
   begin(): () => void;
   guest: { dial(port: number): Promise<Duplex> };
@@ -24,19 +25,15 @@ export interface PortVm {
 
 /** A call for a port of a machine. */
 export type PortCall = Pick<VmCall, "id" | "rest" | "request" | "response"> & {
+  store: Absentees;
   vms: { get(id: string): PortVm | undefined };
 };
 
 /** ANY /vms/:sandboxId/ports/:port/…: a request to a server inside. 425 when nothing listens yet. */
-export async function forwardRequest({
-  vms,
-  id,
-  rest,
-  request,
-  response,
-}: PortCall): Promise<void> {
+export async function forwardRequest(call: PortCall): Promise<void> {
+  const { vms, id, rest, request, response } = call;
   const vm = vms.get(id);
-  if (!vm) return replyText(response, 404, "No such machine\n");
+  if (!vm) return replyAbsent(call);
   const target = targetOf(rest);
   if (!target) return replyText(response, 400, "Malformed port\n");
   const passing = vm.previews.with(async () => {
@@ -65,9 +62,10 @@ async function passRequest(
       headersForGateway(answer.rawHeaders),
     );
     await pipeline(answer, response);
-  } catch {
+  } catch (error) {
     if (response.headersSent) response.destroy();
-    else replyText(response, 502, "The server inside broke off\n");
+    else if (!(await replyPaused(response, vm, error)))
+      replyText(response, 502, "The server inside broke off\n");
   }
 }
 
@@ -109,10 +107,9 @@ async function passUpgrade(
     if (first) answered();
     socket.write(headOf(answer, first !== null), "latin1");
     if (!first) return await pipeline(answer, socket);
-    socket.write(first);
     inside.write(head);
-    for (const end of [socket, inside]) end.on("data", () => vm.touch());
-    await Promise.all([pipeline(socket, inside), pipeline(inside, socket)]);
+    const isWebSocket = request.headers.upgrade?.toLowerCase() === "websocket";
+    return await joinPreview(vm, { client: socket, inside, first, isWebSocket });
   } catch {
     if (!isAnswered) return refuseUpgrade(socket, 502, "The server inside broke off\n", OWN_ANSWER);
   } finally {
@@ -138,7 +135,9 @@ async function dial(vm: PortVm, port: number): Promise<Duplex | number> {
   try {
     return await vm.guest.dial(port);
   } catch (error) {
-    return isRefused(error, "ConnectionRefused") ? TOO_EARLY : 502;
+    if (isRefused(error, "ConnectionRefused")) return TOO_EARLY;
+    const ending = isRefused(error, "Disconnected") ? await vm.ending() : null;
+    return ending?.state === "paused" ? PAUSED : 502;
   }
 }
 

@@ -8,6 +8,7 @@ import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
+import { replyAbsent, replyPaused } from "./broken-call.ts";
 import { NOT_READY, type VmCall } from "./call.ts";
 import { replyExecuted } from "./exec-answer.ts";
 
@@ -70,11 +71,12 @@ export async function endVm({ vms, id, response }: VmCall): Promise<void> {
 }
 
 /** POST /vms/:sandboxId/exec */
-export async function execute({ vms, id, request, response }: VmCall): Promise<void> {
+export async function execute(call: VmCall): Promise<void> {
+  const { vms, id, request, response } = call;
   const body = Exec.safeParse(await readJson(request, LIMITS.vmRequestBodyBytes));
   if (!body.success) return replyText(response, 400, "Malformed exec\n");
   const vm = vms.get(id);
-  if (!vm) return replyText(response, 404, "No such machine\n");
+  if (!vm) return replyAbsent(call);
   const over = vm.begin();
   const caller = new AbortController();
   response.once("close", () => caller.abort());
@@ -85,6 +87,7 @@ export async function execute({ vms, id, request, response }: VmCall): Promise<v
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
     if (!(error instanceof RpcError)) throw error;
+    if (await replyPaused(response, vm, error)) return;
     const { message, data } = error;
     replyJson(response, 502, { error: message, code: data?.code ?? "" } satisfies GuestRefused);
   } finally {

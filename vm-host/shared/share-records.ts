@@ -14,9 +14,9 @@ export class ShareRecords {
 
   /** Of all saved shares; those that run are among them. */
   reports(): VmReport[] {
-    return this.#store.all("home").flatMap(({ recordId, home }) =>
+    return this.#store.all("home").flatMap(({ recordId, sizeBytes, home }) =>
       (home?.shares ?? []).map(({ id, lastActivityAt }): VmReport => {
-        return { id, state: "paused", lastActivityAt, recordId, durable: false };
+        return { id, state: "paused", lastActivityAt, recordId, durable: false, sizeBytes };
       }),
     );
   }
@@ -25,8 +25,8 @@ export class ShareRecords {
   checkpointOf(id: string): Partial<VmReport> {
     const record = this.#store.homeRecordOf(id);
     if (!record) return {};
-    const { recordId, durable, createdAt: checkpointAt } = record;
-    return { recordId, durable, checkpointAt };
+    const { recordId, durable, sizeBytes, createdAt: checkpointAt } = record;
+    return { recordId, durable, sizeBytes, checkpointAt };
   }
 
   /** A share has ended. True when it is paused from now on: not while its home goes on without it. */

@@ -24,8 +24,9 @@ export class PausedMachines implements VmRecords {
 
   reports(): VmReport[] {
     const { store, shares } = this.#parts;
-    const own = store.all("paused").map(({ id, lastActivityAt, recordId, durable }): VmReport => {
-      return { id, state: "paused", lastActivityAt, recordId, durable };
+    const own = store.all("paused").map((record): VmReport => {
+      const { id, lastActivityAt, recordId, durable, sizeBytes } = record;
+      return { id, state: "paused", lastActivityAt, recordId, durable, sizeBytes };
     });
     return [...own, ...shares.reports()];
   }
@@ -34,8 +35,8 @@ export class PausedMachines implements VmRecords {
     const { store, shares } = this.#parts;
     const record = store.get("checkpoint", id)?.record;
     if (!record) return shares.checkpointOf(id);
-    const { recordId, durable, createdAt: checkpointAt } = record;
-    return { recordId, durable, checkpointAt };
+    const { recordId, durable, sizeBytes, createdAt: checkpointAt } = record;
+    return { recordId, durable, sizeBytes, checkpointAt };
   }
 
   isPaused(id: string): boolean {

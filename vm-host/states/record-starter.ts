@@ -41,8 +41,8 @@ export class RecordStarter {
   async start(stored: StoredRecord, as: Identified): Promise<Vm> {
     const { keeper, capacity, volumes, hasEgress, log } = this.#parts;
     const { id, org, self, isolation, before } = as;
-    // What filtered its packets may be missing in this run of the host.
-    const known = { ...self, hasNetwork: self.hasNetwork && hasEgress };
+    // What filters its packets may be missing in this run of the host, and be back in the next.
+    const known = { ...self, hasNetwork: isolation !== "hardened" && hasEgress };
     const { cpu, memMb, diskGb } = stored.record;
     const startedAt = performance.now();
     // The machine before gives its part back as it ends: for that moment more is given out than is counted.

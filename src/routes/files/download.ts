@@ -1,4 +1,4 @@
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, errorResponse } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { logOf } from "@svc/contract/log.ts";
 import { within } from "../../../durable-objects/live/deadline.ts";
@@ -8,34 +8,72 @@ import { type FileAtHost, fileAtHost, hostRefusal, unreachable } from "./machine
 
 const log = logOf("src");
 
+/** Headers of a request that the host judges: it alone knows the file. */
+const ASKED = ["range", "if-range"];
+/** Headers of an answer that the host makes. */
+const ANSWERED = ["content-length", "content-range", "accept-ranges", "etag"];
+/** What the guest calls a file that is not there. */
+const MISSING = ["NotFound", "NotDirectory"];
+
+/** Also HEAD, and one range of the file. */
 export const downloadFile: Handler = async (c) => {
   const claims = c.get("fileUrl");
   const path = claims.path ?? "";
-  const answer = await ask(await fileAtHost(c, claims, path));
-  if (answer.status !== 200) throw await hostRefusal(answer, noFile);
-  const isHead = c.req.raw.method === "HEAD";
-  if (isHead) await answer.body?.cancel();
+  const asked = picked(c.req.raw.headers, ASKED);
+  const answer = await ask(await fileAtHost(c, claims, path), c.req.raw.method, asked);
+  if (answer.status === 416) return noRange(answer);
+  if (answer.status !== 200 && answer.status !== 206) throw await hostRefusal(answer, refused);
   const headers = {
+    ...picked(answer.headers, ANSWERED),
     "content-type": "application/octet-stream",
     "content-disposition": attachment(path),
     "cache-control": "private, no-store, no-transform",
     "x-content-type-options": "nosniff",
   };
   // When the host's stream breaks off, so does this one: a cut file never looks whole.
-  return new Response(isHead ? null : answer.body, { headers });
+  return new Response(answer.body, { status: answer.status, headers });
 };
 
 /** Asks the host, which answers once it has the first bytes: a missing file is never a 200. */
-async function ask({ url, headers }: FileAtHost): Promise<Response> {
+async function ask(
+  { url, headers }: FileAtHost,
+  method: string,
+  asked: Record<string, string>,
+): Promise<Response> {
   try {
     return await within(LIMITS.fileAnswerMs, (signal) =>
-      fetch(url, { headers, signal, redirect: "manual", cache: "no-store" }),
+      fetch(url, {
+        method,
+        headers: { ...headers, ...asked },
+        signal,
+        redirect: "manual",
+        cache: "no-store",
+      }),
     );
   } catch (error) {
-    log.warn("host_call_failed", { call: "GET /vms/:id/files", reason: error });
+    log.warn("host_call_failed", { call: `${method} /vms/:id/files`, reason: error });
     throw unreachable();
   }
 }
 
-const noFile = (detail: string): ApiError =>
-  new ApiError("NotFound", "There is no such file.", { detail });
+function picked(headers: Headers, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+}
+
+function noRange(answer: Response): Response {
+  const error = new ApiError("RangeNotSatisfiable", "The file ends before this range.");
+  const response = errorResponse(error);
+  const range = answer.headers.get("content-range");
+  if (range !== null) response.headers.set("content-range", range);
+  return response;
+}
+
+const refused = (detail: string, code: string): ApiError =>
+  MISSING.includes(code)
+    ? new ApiError("NotFound", "There is no such file.", { detail })
+    : new ApiError("GuestRefused", "The file cannot be read.", { detail });

@@ -1,11 +1,14 @@
 import { ApiError } from "@svc/contract/errors.ts";
-import { GuestRefused } from "@svc/contract/host-protocol/files.ts";
+import { GuestRefused, REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { type FileClaims, readVmId } from "@svc/contract/tokens.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import { accepted } from "../../accepted.ts";
 import type { AppContext } from "../../context.ts";
 import { noSandbox } from "../sandboxes/owned.ts";
 import { askAwake } from "../sandboxes/wake.ts";
+
+const log = logOf("src");
 
 /** A file at the host of its machine: where bytes come from or go to. */
 export interface FileAtHost {
@@ -34,19 +37,30 @@ export const unreachable = (): ApiError =>
 /** What a host's refusal means: `refused` makes the error of what the guest itself refused. */
 export async function hostRefusal(
   answer: Response,
-  refused: (words: string) => ApiError,
+  refused: (words: string, code: string) => ApiError,
 ): Promise<ApiError> {
   const { status } = answer;
-  const words = wordsOf(await answer.text().catch(() => ""));
-  if (status !== 400 && status !== 404) return unreachable();
-  if (words !== null) return refused(words);
-  return status === 404 ? new ApiError("NotRunning", "The machine has ended.") : unreachable();
+  const text = await answer.text().catch(() => "");
+  const guest = guestRefused(text) ?? fromHeader(answer);
+  // The machine was paused before the transfer, or during it.
+  if (status === 409) return new ApiError("NotRunning", "The sandbox is paused. Resume it.");
+  if (guest && (status === 400 || status === 404)) return refused(guest.error, guest.code);
+  if (status === 404) return new ApiError("NotRunning", "The machine has ended.");
+  // Without the words: they name files of the customer.
+  log.warn("host_refused", { call: "/vms/:id/files", status, code: guest?.code });
+  return unreachable();
 }
 
-function wordsOf(text: string): string | null {
+function guestRefused(text: string): GuestRefused | null {
   try {
-    return GuestRefused.parse(JSON.parse(text)).error;
+    return GuestRefused.parse(JSON.parse(text));
   } catch {
     return null;
   }
+}
+
+/** An answer to HEAD has no body. */
+function fromHeader({ headers }: Response): GuestRefused | null {
+  const code = headers.get(REFUSED_HEADER);
+  return code === null ? null : { error: code, code };
 }

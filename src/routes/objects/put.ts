@@ -4,6 +4,7 @@ import { whileSending } from "../../client-gone.ts";
 import type { Handler } from "../../context.ts";
 import { isLengthTold, passOn } from "../../pass-on.ts";
 import { invalidUrl } from "./invalid-url.ts";
+import { noteVolume } from "./volume-bytes.ts";
 
 export const putObject: Handler = async (c) => {
   const { OBJECTS } = c.env;
@@ -19,5 +20,6 @@ export const putObject: Handler = async (c) => {
   const storing: Promise<{ etag: string }> =
     claims.act === "part" ? storePart(OBJECTS, claims, body) : storeWhole(OBJECTS, claims, body);
   const { etag } = await whileSending(c, sent, storing);
+  if (claims.act === "put") await noteVolume(c.env, claims.key);
   return c.json({ etag });
 };

@@ -3,7 +3,6 @@ import { mintVmId } from "@svc/contract/tokens.ts";
 import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
-import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { savedOf } from "../snapshots/record.ts";
 import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox/create.ts";
 import { tried } from "../../../durable-objects/live/tried.ts";
@@ -14,7 +13,7 @@ import { reach } from "../../objects.ts";
 import { readCreate, type WantedSandbox } from "./read-create.ts";
 import { recordingOf } from "./recording.ts";
 import { urlsOf } from "./record.ts";
-import { checkAdmission } from "./rules.ts";
+import { checkAdmission, type Named } from "./rules.ts";
 import { withTemplate } from "../templates/order.ts";
 
 export const createSandbox: Handler = async (c) => {
@@ -35,7 +34,7 @@ interface MadeSandbox {
 /** The pipeline of POST /sandboxes and POST /desktops. Throws what stands against it. */
 export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise<MadeSandbox> {
   const named = await checkAdmission(c, wanted);
-  const order = withTemplate(await orderOf(c, wanted, named.fork), named.template);
+  const order = withTemplate(await orderOf(c, wanted, named), named.template);
   const object = c.env.SANDBOXES.getByName(order.id);
   const { created } = accepted(await reach(() => object.create(order)));
   try {
@@ -70,7 +69,7 @@ export const defaultIdleMs = (kind: VmKind): number =>
 async function orderOf(
   c: AppContext,
   wanted: WantedSandbox,
-  fork: Snapshot | null,
+  { fork, kept }: Pick<Named, "fork" | "kept">,
 ): Promise<CreateSandboxOrder> {
   const { kind, source, isolation, envs, metadata, record } = wanted;
   // A machine of a snapshot has the sizes that it had.
@@ -85,6 +84,7 @@ async function orderOf(
     org,
     plan: planName,
     cap: plan.vms,
+    kept,
     template: name,
     metadata,
     createdAt,

@@ -16,10 +16,17 @@ export function urlsOf(baseUrl: string, id: string, kind: VmKind) {
 
 /** The record of GET /sandboxes/:id and of the list. Nothing internal, and no controlUrl. */
 export function recordOf(view: SandboxView): SandboxRecord {
-  const { id: sandboxId, createdAt, expiresAt, closeReason, goneAt: _goneAt, ...facts } = view;
+  const { id: sandboxId, kind, state, metadata, template, cpu, memMb, diskGb } = view;
+  const { createdAt, expiresAt, closeReason } = view;
   return {
     sandboxId,
-    ...facts,
+    kind,
+    state,
+    metadata,
+    template,
+    cpu,
+    memMb,
+    diskGb,
     createdAt: new Date(createdAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
     ...(closeReason && { closeReason }),

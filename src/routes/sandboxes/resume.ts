@@ -1,9 +1,11 @@
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { SandboxResumed } from "@svc/contract/vm/sandbox.ts";
+import type { Admission } from "../../../durable-objects/sandbox/admission.ts";
 import { accepted } from "../../accepted.ts";
 import { baseUrlOf, type Caller, type Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
+import { keptOf } from "./kept.ts";
 import { noSandbox, ownedSandbox } from "./owned.ts";
 import { controlUrlOf } from "./record.ts";
 import { requireCredit } from "./rules.ts";
@@ -33,9 +35,15 @@ export async function resumeAs(env: Env, id: string, admitted: Admitted | null):
   const kind = await reach(() => sandbox.kind());
   if (!kind) throw noSandbox();
   if (admitted) await checkResume(env, kind, admitted);
-  const cap = admitted?.plan.vms ?? Infinity;
-  const plan = admitted?.planName ?? "";
-  accepted(await reach(() => sandbox.resume({ plan, cap })));
+  const admission = await admissionOf(env, admitted);
+  accepted(await reach(() => sandbox.resume(admission)));
+}
+
+/** The caps by which a paused machine may run again. */
+export async function admissionOf(env: Env, admitted: Admitted | null): Promise<Admission> {
+  const { plan, planName = "" } = admitted ?? {};
+  const kept = await keptOf(env, admitted);
+  return { plan: planName, cap: plan?.vms ?? Infinity, kept };
 }
 
 /** What an org must have for a paused machine to run again. */

@@ -3,12 +3,14 @@ import type { Plan } from "@svc/contract/plans.ts";
 import type { VmKind } from "@svc/contract/vm/machine.ts";
 import type { Snapshot } from "../../../control-plane/snapshots.ts";
 import { creditLeft } from "../../../control-plane/usage.ts";
+import type { KeptCaps } from "../../../durable-objects/org/messages.ts";
 import type { Bootable } from "../../../durable-objects/template.ts";
 import type { AppContext, Caller } from "../../context.ts";
 import { requireFeature } from "../sessions/rules.ts";
 import { forkOf } from "../snapshots/fork.ts";
 import { bootable } from "../templates/boot.ts";
 import { checkVolumes } from "../volumes/check.ts";
+import { keptOf } from "./kept.ts";
 import type { WantedSandbox } from "./read-create.ts";
 
 /** What a create names. */
@@ -17,19 +19,22 @@ export interface Named {
   fork: Snapshot | null;
   /** The custom template. */
   template: Bootable | null;
+  /** What the org may keep. Judged by the org's object, with the place of the new machine. */
+  kept: KeptCaps;
 }
 
 /** What the org may have, in the order of document 2: product, feature, credit, then what the request names. */
 export async function checkAdmission(c: AppContext, wanted: WantedSandbox): Promise<Named> {
   checkPlan(c.get("caller").plan, wanted.kind);
   const { source, kind } = wanted;
-  const [, fork, template] = await firstRefusal([
+  const [, fork, template, , kept] = await firstRefusal([
     requireCredit(c.env, c.get("caller")),
     forkOf(c, wanted),
     source.type === "template" ? bootable(c, source.id, kind) : null,
     checkVolumes(c, wanted),
+    keptOf(c.env, c.get("caller")),
   ]);
-  return { fork, template };
+  return { fork, template, kept };
 }
 
 /** Waits for checks that run at the same time: all answers, or the refusal that is first in this order. */

@@ -17,9 +17,17 @@ export const createSnapshot: Handler = async (c) => {
   const { sandbox, name, metadata } = await readSnapshotWish(c);
   const {
     planName: plan,
-    plan: { snapshots: cap },
+    plan: { snapshots: cap, storedGib },
   } = c.get("caller");
-  const order = { id: newSnapshotId(), name, metadata, createdAt: Date.now(), plan, cap };
+  const order = {
+    id: newSnapshotId(),
+    name,
+    metadata,
+    createdAt: Date.now(),
+    plan,
+    cap,
+    storedGib,
+  };
   const { snapshot } = accepted(await sandbox.ask((object) => object.snapshot(order)));
   return c.json(recordOf(snapshot), 201);
 };

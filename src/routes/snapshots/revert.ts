@@ -5,7 +5,7 @@ import { parseObject } from "../../body.ts";
 import { baseUrlOf, type Handler } from "../../context.ts";
 import { noSandbox, ownedSandbox } from "../sandboxes/owned.ts";
 import { controlUrlOf } from "../sandboxes/record.ts";
-import { checkResume } from "../sandboxes/resume.ts";
+import { admissionOf, checkResume } from "../sandboxes/resume.ts";
 
 export const revertSandbox: Handler = async (c) => {
   const sandbox = await ownedSandbox(c);
@@ -15,7 +15,7 @@ export const revertSandbox: Handler = async (c) => {
   if (!view || view.goneAt !== null) throw noSandbox();
   const caller = c.get("caller");
   if (view.state === "paused") await checkResume(c.env, view.kind, caller);
-  const admission = { plan: caller.planName, cap: caller.plan.vms };
+  const admission = await admissionOf(c.env, caller);
   accepted(await sandbox.ask((object) => object.revert({ snapshotId, admission })));
   const body: SandboxResumed = { state: "running", controlUrl: controlUrlOf(baseUrlOf(c), id) };
   return c.json(body);

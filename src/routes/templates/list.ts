@@ -4,13 +4,13 @@ import type { TemplateView } from "../../../control-plane/templates.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 import { ownTemplate } from "./boot.ts";
-import { BUILT_IN, templateOf } from "./record.ts";
+import { builtInTemplates, templateOf } from "./record.ts";
 
 export const listTemplates: Handler = async (c) => {
   const rows = await rowsOf(c.env.DB, c.get("caller").orgId);
   const views = await Promise.all(rows.map((row) => fresh(c, row)));
   const own = views.filter((view) => view !== null).map(templateOf);
-  const body: TemplateList = { templates: [...BUILT_IN, ...own] };
+  const body: TemplateList = { templates: [...(await builtInTemplates(c.env)), ...own] };
   return c.json(body);
 };
 

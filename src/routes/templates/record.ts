@@ -1,6 +1,9 @@
-import { BUILT_IN_TEMPLATES, VM_SIZES } from "@svc/contract/vm/machine.ts";
+import type { HostRecord } from "@svc/contract/admin/hosts.ts";
+import { BUILT_IN_TEMPLATES, VM_SIZES, type VmKind } from "@svc/contract/vm/machine.ts";
 import type { BuiltInTemplate, Template } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../../../control-plane/templates.ts";
+import { knownHosts } from "../../../durable-objects/fleet/registry.ts";
+import { hasImage, openVmHosts } from "../../../durable-objects/fleet/restorable.ts";
 
 /** The record of a template, without internal fields. */
 export function templateOf(view: TemplateView): Template {
@@ -14,18 +17,36 @@ export function templateOf(view: TemplateView): Template {
   };
 }
 
-/** The templates that come with the service. */
-export const BUILT_IN: BuiltInTemplate[] = Object.entries(BUILT_IN_TEMPLATES).map(
-  ([name, kind]) => ({
+/** The templates that come with the service, as the registered hosts can serve them. */
+export async function builtInTemplates(env: Env): Promise<BuiltInTemplate[]> {
+  const hosts = openVmHosts(await knownHosts(env));
+  return Object.entries(BUILT_IN_TEMPLATES).map(([name, kind]) => ({
     templateId: name,
     name,
     kind,
-    state: "ready",
+    ...standingOf(name, kind, hosts),
     cpu: VM_SIZES.cpu.default,
     memMb: VM_SIZES.memMb.default,
     diskGb: VM_SIZES.diskGb.default,
     step: 0,
     steps: 0,
     builtin: true,
-  }),
-);
+  }));
+}
+
+/** Whether a create with a built-in template can succeed, and why it cannot: `ready` where a host can serve it. */
+function standingOf(
+  name: string,
+  kind: VmKind,
+  hosts: HostRecord[],
+): Pick<BuiltInTemplate, "state" | "error"> {
+  const failed = (message: string) => ({ state: "failed" as const, error: { step: 0, message } });
+  if (kind === "desktop")
+    return hosts.some(({ capabilities }) => capabilities?.includes("desktop"))
+      ? { state: "ready" }
+      : failed("No registered VM host serves desktops.");
+  if (hosts.some((host) => hasImage(host, name))) return { state: "ready" };
+  const reports = hosts.flatMap(({ images = [] }) => images.filter((one) => one.name === name));
+  if (reports.some(({ state }) => state === "building")) return { state: "building" };
+  return failed(reports.find(({ hint }) => hint)?.hint ?? "No registered VM host has its image.");
+}

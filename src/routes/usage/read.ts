@@ -1,5 +1,8 @@
 import { ApiError } from "@svc/contract/errors.ts";
+import { GIB_BYTES, type Plan } from "@svc/contract/plans.ts";
+import type { Usage } from "@svc/contract/usage.ts";
 import { usageOf } from "../../../control-plane/usage-report.ts";
+import { keptBy } from "../../../durable-objects/org/storage.ts";
 import type { AppContext, Handler } from "../../context.ts";
 
 export const readUsage: Handler = async (c) => {
@@ -7,8 +10,35 @@ export const readUsage: Handler = async (c) => {
   const from = timeOf(c, "from") ?? startOfMonth(now);
   const to = timeOf(c, "to") ?? Math.max(now, from);
   if (from > to) throw new ApiError("ValidationError", "from: is after to", { field: "from" });
-  return c.json(await usageOf(c.env.DB, c.get("caller").orgId, { from, to }, now));
+  const { orgId, plan } = c.get("caller");
+  const [used, kept] = await Promise.all([
+    usageOf(c.env.DB, orgId, { from, to }, now),
+    keptBy(c.env, orgId),
+  ]);
+  const body: Usage = { ...used, kept: keptOf(kept, plan) };
+  return c.json(body);
 };
+
+/** What is kept, against the caps of a plan. */
+function keptOf(kept: Awaited<ReturnType<typeof keptBy>>, plan: Plan): Usage["kept"] {
+  const { recordBytes, snapshotBytes, volumeBytes } = kept;
+  const gib = (bytes: number) => bytes / GIB_BYTES;
+  return {
+    machines: { used: kept.machines, cap: shown(plan.pausedVms) },
+    snapshots: { used: kept.snapshots, cap: plan.snapshots },
+    templates: { used: kept.templates, cap: plan.templates },
+    volumes: { used: kept.volumes, cap: shown(plan.volumes) },
+    gib: {
+      used: gib(recordBytes + snapshotBytes + volumeBytes),
+      cap: shown(plan.storedGib),
+      machines: gib(recordBytes),
+      snapshots: gib(snapshotBytes),
+      volumes: gib(volumeBytes),
+    },
+  };
+}
+
+const shown = (cap: number): number | null => (cap === Infinity ? null : cap);
 
 /** A day, or a time with its zone. Without a zone each reader would read a time differently. */
 const ISO = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;

@@ -83,6 +83,7 @@ function transfers(service: VmService): void {
         const down = await stranger.get(await mint(org, machine, "download", path));
         expect([down.status, down.text]).toEqual([200, body]);
         expect(down.headers.get("content-type")).toBe("application/octet-stream");
+        expect(down.headers.get("content-length")).toBe(String(bytes));
         expect(down.headers.get("content-disposition")).toContain("filename");
       }
     });
@@ -180,6 +181,16 @@ function broken(service: VmService): void {
       ];
       for (const { status, json } of answers)
         expect([status, json]).toMatchObject([code, { code: name }]);
+    });
+
+    test("says that what is there is no plain file is 400 for a download, too", async () => {
+      const org = await service.newOrg();
+      await using machine = await org.make();
+      const down = await mint(org, machine, "download", "/tmp/a");
+      using _ = service.steer({ files: "directory" });
+      const { status, json } = await service.stranger.get(down);
+      const body = { code: "GuestRefused", detail: expect.stringContaining("it is a directory") };
+      expect([status, json]).toMatchObject([400, body]);
     });
 
     test.each<FakeVmMode["files"]>(["directory", "full"])(

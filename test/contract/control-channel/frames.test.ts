@@ -74,6 +74,21 @@ test.each([1, 2, 3, 7, 1_000, 65_536, 10_000_000])(
   },
 );
 
+test("a text of connection 0 has a bound of its own, and is never kept", () => {
+  const seen: string[] = [];
+  const decode = new FrameDecoder(
+    {
+      frame: (connection, kind) => seen.push(`${kind} of ${connection}`),
+      fault: (connection, fault) => seen.push(`${fault} of ${connection}`),
+    },
+    1_000,
+  );
+  for (const connection of [0, 1])
+    decode.push(encodeFrame(connection, "text", new Uint8Array(1_001)));
+  decode.push(encodeFrame(0, "text", new Uint8Array(1_000)));
+  expect(seen).toEqual(["length of 0", "text of 1", "text of 0"]);
+});
+
 test("a payload that lies in one chunk is not copied", () => {
   const stream = encodeFrame(3, "text", new Uint8Array(100).fill(7));
   let view: Uint8Array | null = null;

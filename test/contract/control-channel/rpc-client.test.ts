@@ -12,18 +12,21 @@ const PIECE = Buffer.alloc(64 * 1024);
 
 let sent: string[];
 let closed: string[];
+let unwanted: number[];
 let client: RpcClient<typeof SHAPES>;
 
 beforeEach(() => {
   sent = [];
   closed = [];
+  unwanted = [];
   const wire: Wire = {
     sendText: (text) => void sent.push(text),
     sendBinary: () => {},
     close: (reason) => void closed.push(reason),
     whenWritable: () => null,
   };
-  client = new RpcClient(wire, SHAPES, undefined, { answerMs: ANSWER_MS, textBytes: 1_000 });
+  const onUnwanted = (bytes: number): void => void unwanted.push(bytes);
+  client = new RpcClient(wire, SHAPES, undefined, { answerMs: ANSWER_MS, onUnwanted });
 });
 
 const say = (message: object): void =>
@@ -146,7 +149,15 @@ test("pieces keep the order of their channel, however many channels and pieces w
   expect(taken).toEqual({ 1: written, 2: written });
 });
 
-test("a text that is longer than it may be is not parsed, and ends the connection", () => {
-  say({ id: 1, result: "x".repeat(1_000) });
-  expect(closed).toEqual(["a text is longer than it may be"]);
+test("what nobody waits for is dropped and counted", () => {
+  say({ id: 7, result: {} });
+  say({ method: "rpc.credit", params: { stream: 7, bytes: 1 } });
+  client.binary(encodeBinary(7, 1, PIECE));
+  expect(unwanted).toHaveLength(3);
+  expect(unwanted.at(-1)).toBeGreaterThan(PIECE.length);
+  const { id } = client.call("it", {});
+  client.binary(encodeBinary(id, 1, PIECE));
+  say({ id, result: { n: 1 } });
+  expect(unwanted).toHaveLength(3);
+  expect(closed).toEqual([]);
 });

@@ -3,7 +3,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { endSlot, setSlotDomains } from "../../../durable-objects/host-calls/slots.ts";
 import { call, clearFleet, hastily, newOrg, newPool } from "../../support/worker/gateway.ts";
+import { running } from "../../support/worker/asleep.ts";
 import { placed } from "../../support/worker/session.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 
 const GONE = "http://127.0.0.1:1";
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
@@ -59,4 +61,39 @@ test("an org that does not answer a claim is logged", async () => {
   const logged = faults();
   expect((await call("/sessions", { method: "POST", bearer: key })).status).toBe(503);
   expect(logged()).toContainEqual(expect.stringMatching(/"claim_unanswered".*no such table/));
+});
+
+test.each([
+  ["full", 503, "NoCapacity", "Every place on this host is taken."],
+  ["image", 503, "NoCapacity", "The image is at 40 %."],
+  ["busy", 503, "VolumeBusy", "Its last state lies with another host."],
+  ["fault", 500, undefined, "a bug"],
+])(
+  "a machine that a host refuses by %s is logged with its reason",
+  async (put, status, code, reason) => {
+    const host = await newVmHost();
+    await host.steer({ put });
+    const { key } = await newOrg();
+    const logged = faults();
+    await hastily("/sandboxes", { method: "POST", bearer: key });
+    const lines = logged().map((line): unknown => JSON.parse(line));
+    const said = { event: "host_refused", call: "PUT /vms/:id", status, reason };
+    expect(lines).toContainEqual(expect.objectContaining({ ...said, ...(code && { code }) }));
+  },
+);
+
+test("a pause that a host refuses is logged with its reason", async () => {
+  const { host, path, key } = await running();
+  await host.steer({ pause: "fault" });
+  const logged = faults();
+  await call(`${path}/pause`, { method: "POST", bearer: key });
+  const lines = logged().map((line): unknown => JSON.parse(line));
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      event: "host_refused",
+      call: "POST /vms/:id/pause",
+      code: "SnapshotFailed",
+      reason: expect.stringMatching(/./),
+    }),
+  );
 });

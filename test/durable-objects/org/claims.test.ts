@@ -1,7 +1,11 @@
 import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { expect, test } from "vitest";
-import type { SessionClaim, SessionHold } from "../../../durable-objects/org/messages.ts";
+import {
+  type SessionClaim,
+  type SessionHold,
+  UNCAPPED,
+} from "../../../durable-objects/org/messages.ts";
 import { sandboxView } from "../../support/worker/vm-host.ts";
 
 let orgs = 0;
@@ -36,7 +40,8 @@ test("for a cap of N exactly N of any number of concurrent claims pass", async (
 test("browsers and VMs are counted apart", async () => {
   const org = newOrg();
   await org.reserve(claim("b", { cap: 1 }));
-  const reserved = await org.reserveSandbox({ view: sandboxView("v"), cap: 1, lapsesAt: 2 ** 42 });
+  const vm = { view: sandboxView("v"), cap: 1, kept: UNCAPPED, lapsesAt: 2 ** 42 };
+  const reserved = await org.reserveSandbox(vm);
   expect(reserved).toEqual({ reserved: true });
 });
 

@@ -120,6 +120,70 @@ describe("a kind that no registered pool serves", () => {
   });
 });
 
+describe("a create with allowedDomains, in a mixed fleet", () => {
+  const kinds = { stealth: kindOf(99) };
+  const UNKNOWN = '{"error":"no","code":"UnknownWish","hint":"Not here."}';
+
+  async function confined(ask = call): Promise<Response> {
+    const { key } = await newOrg("professional");
+    return ask("/sessions", {
+      ...json({ stealth: true, allowedDomains: ["a.example"] }),
+      bearer: key,
+    });
+  }
+  /** A pool older than the wishes: it says nothing of them. */
+  async function olderPool(): Promise<Pool> {
+    const pool = await newPool({ kinds });
+    const { keeps: _keeps, ...beat } = { ...(await pool.heartbeat()), kinds };
+    expect((await pool.post(beat)).status).toBe(200);
+    return pool;
+  }
+
+  test("goes to the pool that keeps the wish, though others are emptier", async () => {
+    const others = [await newPool({ kinds, keeps: [] }), await olderPool()];
+    const keeping = await newPool({ kinds: { stealth: kindOf(1) } });
+    expect((await confined()).status).toBe(201);
+    expect(await Promise.all([...others, keeping].map(puts))).toEqual([0, 0, 1]);
+  });
+
+  test("is refused at once when no pool keeps the wish, and no pool is asked", async () => {
+    const pools = [await newPool({ kinds, keeps: [] }), await olderPool()];
+    const response = await confined();
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      code: "AcquireTimeout",
+      error: "No registered browser pool confines sessions to allowedDomains.",
+      hint: expect.stringContaining("without allowedDomains"),
+    });
+    expect(await Promise.all(pools.map(puts))).toEqual([0, 0]);
+  });
+
+  test("does not go to a pool that keeps the wish and serves the other kind alone", async () => {
+    const pools = [
+      await newPool({ kinds: { fast: kindOf(9) } }),
+      await newPool({ kinds, keeps: [] }),
+    ];
+    expect((await confined()).status).toBe(503);
+    expect(await Promise.all(pools.map(puts))).toEqual([0, 0]);
+  });
+
+  test("finds the pool that keeps the wish, though another one that said so refuses it as unknown", async () => {
+    const changed = await newPool({ kinds });
+    await changed.steer({ put: "answer", status: "501", body: UNKNOWN });
+    const keeping = await newPool({ kinds: { stealth: kindOf(1) } });
+    expect((await confined()).status).toBe(201);
+    expect([await puts(changed), await puts(keeping)]).toEqual([1, 1]);
+  });
+
+  test("is 503 with the pool's hint when every pool that said so refuses it as unknown", async () => {
+    const changed = await newPool({ kinds });
+    await changed.steer({ put: "answer", status: "501", body: UNKNOWN });
+    const response = await confined(hastily);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "AcquireTimeout", hint: "Not here." });
+  });
+});
+
 describe("a create that has to wait", () => {
   test("says since when, and waits in line as soon as no pool has a slot for it", async () => {
     const pool = await poolOf(["1.65"], 5);

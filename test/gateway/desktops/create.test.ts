@@ -189,6 +189,16 @@ describe("record: true", () => {
     expect(await recording.text()).toBe("video");
   });
 
+  test("where no host serves desktops is refused as a desktop without it is", async () => {
+    await newVmHost({ capabilities: [] });
+    const { key } = await newOrg("starter");
+    const answers = await Promise.all([{}, desktop].map((body) => post(key, body)));
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    const [plain, recorded] = await Promise.all(answers.map((answer) => answer.json()));
+    expect(recorded).toEqual(plain);
+    expect(recorded).toMatchObject({ code: "NoCapacity" });
+  });
+
   test("where no host records is 409: refused, not ignored", async () => {
     await newVmHost({ capabilities: ["desktop"] });
     const { key } = await newOrg("starter");

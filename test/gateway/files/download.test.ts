@@ -101,7 +101,8 @@ test.each([
   ["drop", 502, "HostUnreachable"],
   ["away", 502, "HostUnreachable"],
   ["missing", 409, "NotRunning"],
-  ["directory", 404, "NotFound"],
+  ["paused", 409, "NotRunning"],
+  ["directory", 400, "GuestRefused"],
 ])("a download from a host that answers %s is %i", async (files, status, name) => {
   const { host, mint, put } = await fileSandbox();
   await put("/tmp/a", "1");

@@ -113,6 +113,7 @@ test.each([
   ["away", 502, "HostUnreachable"],
   ["odd", 502, "HostUnreachable"],
   ["missing", 409, "NotRunning"],
+  ["paused", 409, "NotRunning"],
   ["full", 400, "GuestRefused"],
   ["directory", 400, "GuestRefused"],
 ])("an upload to a host that answers %s is %i", async (files, status, name) => {

@@ -219,8 +219,10 @@ test("a preview where nothing listens yet is 425, which is worth trying again", 
 test("a preview of a machine that its host lost or cannot reach is 409 or 502", async () => {
   const { host, mint } = await previewing();
   const { url } = await mint();
-  await host.steer({ ports: "missing" });
-  expect(await codeOf(await call(url))).toEqual({ status: 409, code: "NotRunning" });
+  for (const ports of ["missing", "paused"]) {
+    await host.steer({ ports });
+    expect(await codeOf(await call(url))).toEqual({ status: 409, code: "NotRunning" });
+  }
   for (const ports of ["fault", "drop"]) {
     await host.steer({ ports });
     expect(await codeOf(await call(url))).toEqual({ status: 502, code: "HostUnreachable" });

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { expect, test, vi } from "vitest";
+import { UNCAPPED } from "../../../durable-objects/org/messages.ts";
 import { running, segments } from "../../support/worker/asleep.ts";
 import { call, json } from "../../support/worker/gateway.ts";
 import { newSandbox, sandboxView } from "../../support/worker/vm-host.ts";
@@ -45,7 +46,8 @@ test("a DELETE frees a reservation that dangles though nothing else is known of 
   const { orgId } = await running({}, 9);
   const org = env.ORGS.getByName(orgId);
   const id = await mintVmId(SIGNING_SECRET, { org: orgId, issuedAt: Date.now() });
-  await org.reserveSandbox({ view: sandboxView(id), cap: 10, lapsesAt: Date.now() + 60_000 });
+  const lapsesAt = Date.now() + 60_000;
+  await org.reserveSandbox({ view: sandboxView(id), cap: 10, kept: UNCAPPED, lapsesAt });
   await env.SANDBOXES.getByName(id).delete({ org: orgId, id });
   const query = { limit: 9, cursor: null, state: "starting", kind: null, metadata: [] } as const;
   expect((await org.sandboxes({ ...query, metadata: [] })).sandboxes).toEqual([]);

@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { call, json, newOrg } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost } from "../../support/worker/vm-host.ts";
 
-async function running() {
+async function running(body?: object) {
   const host = await newVmHost();
   const { key } = await newOrg("professional");
-  const { sandboxId: id } = await newSandbox(key);
+  const { sandboxId: id } = await newSandbox(key, body);
   const path = `/sandboxes/${id}`;
   const exec = (body: unknown) => call(`${path}/exec`, { ...json(body), bearer: key });
   return { host, key, id, path, exec, stub: env.SANDBOXES.getByName(id) };
@@ -90,6 +90,29 @@ test.each([
   expect(response.status).toBe(status);
   const retryable = status === 502 ? { retryable: true } : {};
   expect(await response.json()).toEqual({ error: expect.any(String), code, ...retryable });
+});
+
+test.each([
+  ["paused", "The sandbox is paused. Resume it."],
+  ["interrupted", "The sandbox was paused while the command ran. Resume it."],
+])("exec where the host says that the machine is %s is 409", async (mode, error) => {
+  const { host, exec } = await running();
+  await host.steer({ exec: mode });
+  const response = await exec({ cmd: "true" });
+  expect(response.status).toBe(409);
+  expect(await response.json()).toEqual({ error, code: "NotRunning" });
+});
+
+test("exec that a pause breaks off is 409, and is not run again by autoResume", async () => {
+  const { host, exec, path, key } = await running({ lifecycle: { autoResume: true } });
+  await host.steer({ exec: "hang" });
+  const waiting = exec({ cmd: "sleep" });
+  await vi.waitFor(async () => expect(await host.calls("POST", "exec")).toHaveLength(1), 30_000);
+  expect((await call(`${path}/pause`, { method: "POST", bearer: key })).status).toBe(200);
+  const response = await waiting;
+  expect(response.status).toBe(409);
+  expect(await response.json()).toMatchObject({ code: "NotRunning" });
+  expect(await host.calls("POST", "exec")).toHaveLength(1);
 });
 
 test("exec in a machine whose agent does not answer says so", async () => {

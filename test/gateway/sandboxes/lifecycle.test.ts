@@ -125,6 +125,7 @@ describe("checkpointEveryMs", () => {
       id: records[id],
       isDurable: false,
       platform: FAKE_HOST_PLATFORM,
+      sizeBytes: 1,
     });
     expect(await listed(key)).toEqual(["running"]);
     await age(id, 61_000);

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { SandboxList } from "@svc/contract/vm/sandbox.ts";
 import { describe, expect, test } from "vitest";
+import { UNCAPPED } from "../../../durable-objects/org/messages.ts";
 import { call, newOrg } from "../../support/worker/gateway.ts";
 import { newSandbox, newVmHost, sandboxView } from "../../support/worker/vm-host.ts";
 
@@ -94,7 +95,8 @@ test("a list of a thousand has at most a hundred on a page, and a filter finds o
   const org = env.ORGS.getByName(orgId);
   for (let n = 0; n < 1000; n += 1) {
     const view = sandboxView(`s${n}`, { metadata: { n: String(n) } });
-    await org.reserveSandbox({ view, cap: 1000, lapsesAt: Date.now() + 600_000 });
+    const lapsesAt = Date.now() + 600_000;
+    await org.reserveSandbox({ view, cap: 1000, kept: UNCAPPED, lapsesAt });
   }
   expect((await listing(key)).sandboxes).toHaveLength(50);
   expect((await listing(key, "?limit=500")).sandboxes).toHaveLength(100);
@@ -104,7 +106,12 @@ test("a list of a thousand has at most a hundred on a page, and a filter finds o
 test("a sandbox that has been gone for a day is in no list, and its place is long free", async () => {
   const { key, orgId } = await newOrg("free", { vms: 1 });
   const org = env.ORGS.getByName(orgId);
-  const claim = (id: string) => ({ view: sandboxView(id), cap: 1, lapsesAt: Date.now() + 60_000 });
+  const claim = (id: string) => ({
+    view: sandboxView(id),
+    cap: 1,
+    kept: UNCAPPED,
+    lapsesAt: Date.now() + 60_000,
+  });
   await org.reserveSandbox(claim("a"));
   const goneAt = Date.now() - 86_400_001;
   await org.noteSandbox(sandboxView("a", { state: "gone", closeReason: "idle", goneAt }));

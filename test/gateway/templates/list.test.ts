@@ -2,6 +2,7 @@ import { TemplateList } from "@svc/contract/vm/template.ts";
 import { expect, test, vi } from "vitest";
 import { call, newOrg } from "../../support/worker/gateway.ts";
 import { newBuildHost, readyTemplate } from "../../support/worker/templates.ts";
+import { newVmHost } from "../../support/worker/vm-host.ts";
 
 test("the list of templates has the built-in ones first, then the org's, newest first, as their records are", async () => {
   await newBuildHost();
@@ -14,7 +15,7 @@ test("the list of templates has the built-in ones first, then the org's, newest 
   );
   expect(templates.slice(0, 5)).toMatchObject(
     ["base", "default", "workstation", "office", "code"].map((templateId) => {
-      return { templateId, builtin: true, state: "ready" };
+      return { templateId, builtin: true, state: templateId === "base" ? "ready" : "failed" };
     }),
   );
   expect(templates.slice(5)).toEqual([second, first]);
@@ -23,3 +24,39 @@ test("the list of templates has the built-in ones first, then the org's, newest 
   const others = TemplateList.parse(await (await call("/templates", { bearer: other })).json());
   expect(others.templates).toHaveLength(5);
 });
+
+test.each<[string, Parameters<typeof newVmHost>[0], string, string, string?]>([
+  ["an image is ready, and desktops are served", { capabilities: ["desktop"] }, "ready", "ready"],
+  [
+    "an image is being built",
+    { images: [{ name: "base", state: "building" }] },
+    "building",
+    "failed",
+  ],
+  [
+    "an image cannot be built",
+    { images: [{ name: "base", state: "missing", hint: "Install mmdebstrap." }] },
+    "failed",
+    "failed",
+    "Install mmdebstrap.",
+  ],
+  [
+    "a host takes no machines",
+    { draining: true },
+    "failed",
+    "failed",
+    "No registered VM host has its image.",
+  ],
+])(
+  "where %s, base and default are in the list as that",
+  async (_name, beat, base, desktop, why) => {
+    await newVmHost(beat);
+    const { key } = await newOrg("professional");
+    const { templates } = TemplateList.parse(
+      await (await call("/templates", { bearer: key })).json(),
+    );
+    expect(templates.slice(0, 2).map(({ state }) => state)).toEqual([base, desktop]);
+    expect(templates[0]?.error?.message).toBe(why);
+    for (const template of templates) expect("error" in template).toBe(template.state === "failed");
+  },
+);

@@ -47,6 +47,13 @@ test("the sums and prices of usage are those of the stretch that was asked for",
     // 2 browser hours at 10, 8 vCPU hours at 5, 16 GiB hours at 1.5.
     cents: 20 + 40 + 24,
     creditCents: null,
+    kept: {
+      machines: { used: 0, cap: 10 },
+      snapshots: { used: 0, cap: 50 },
+      templates: { used: 0, cap: 10 },
+      volumes: { used: 0, cap: 5 },
+      gib: { used: 0, cap: 20, machines: 0, snapshots: 0, volumes: 0 },
+    },
     segments: [
       { id: `v-${orgId}`, kind: "vm", startedAt: at(2), endedAt: at(6), cents: 64 },
       { id: `s-${orgId}`, kind: "browser", startedAt: at(1), endedAt: at(3), cents: 20 },
@@ -122,6 +129,16 @@ test("usage is 502 and retryable while the database is down", async () => {
   const response = await app.request("/usage", { headers }, { ...env, DB });
   expect(response.status).toBe(502);
   expect(await response.json()).toMatchObject({ retryable: true });
+});
+
+test("usage is 503 and retryable while the org's object fails", async () => {
+  const { key } = await newOrg();
+  const kept = () => Promise.reject(new Error("wedged"));
+  const headers = { authorization: `Bearer ${key}` };
+  const bare = { ...env, ORGS: { getByName: () => ({ kept }) } };
+  const response = await app.request("/usage", { headers }, bare);
+  expect(response.status).toBe(503);
+  expect(await response.json()).toMatchObject({ code: "ObjectUnavailable", retryable: true });
 });
 
 test("usage of a prepaid org says what is left; what was used before credit was given is not taken from it", async () => {

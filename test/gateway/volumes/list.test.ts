@@ -4,7 +4,7 @@ import { call, newOrg } from "../../support/worker/gateway.ts";
 import { newVolume } from "../../support/worker/volumes.ts";
 
 test("GET /volumes lists all of the org's, newest first, and nobody else's", async () => {
-  const mine = await newOrg();
+  const mine = await newOrg("free", { volumes: null });
   const other = await newOrg();
   await newVolume(other.key);
   const made: string[] = [];

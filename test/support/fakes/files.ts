@@ -1,6 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
+import { REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
+import { partOf } from "@svc/vm-host/server/range.ts";
 import { send } from "./pool.ts";
 
 /** How files are answered: `cut`, half of a download and no more; the rest are refusals and faults of a host. */
@@ -13,6 +15,7 @@ export const FakeFilesMode = z.enum([
   "directory",
   "full",
   "missing",
+  "paused",
   "odd",
 ]);
 export type FakeFilesMode = z.infer<typeof FakeFilesMode>;
@@ -23,6 +26,7 @@ const REFUSALS: Partial<Record<FakeFilesMode, [number, string]>> = {
   directory: [400, '{"error":"/x: it is a directory","code":"IsDirectory"}'],
   full: [400, '{"error":"/x: the disk is full","code":"NoSpace"}'],
   missing: [404, "No such machine\n"],
+  paused: [409, '{"error":"The sandbox is paused.","code":"Paused"}'],
   odd: [200, "{}"],
 };
 
@@ -55,17 +59,33 @@ export class FakeFiles extends EventEmitter<Record<"began" | "done" | "cut", [pa
     if (mode === "drop") return void response.destroy();
     if (refusal) {
       request.resume();
-      return send(response, ...refusal);
+      return refuse(response, ...refusal);
     }
     if (request.method === "PUT") return this.#write(path, request, response);
     const bytes = this.#files.get(path);
     if (!bytes) {
       const error = `${path}: there is no such file or directory`;
-      return send(response, 404, JSON.stringify({ error, code: "NotFound" }));
+      return refuse(response, 404, JSON.stringify({ error, code: "NotFound" }));
     }
-    response.writeHead(200, { "content-type": "application/octet-stream" });
-    if (mode === "ok") return void response.end(bytes);
-    response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+    const part = partOf(
+      request.method === "HEAD" ? undefined : request.headers.range,
+      bytes.length,
+    );
+    if (!part) {
+      response.setHeader("content-range", `bytes */${bytes.length}`);
+      return send(response, 416, "no such range");
+    }
+    const { isWhole, offset, length } = part;
+    const last = offset + length - 1;
+    response.writeHead(isWhole ? 200 : 206, {
+      "content-type": "application/octet-stream",
+      "accept-ranges": "bytes",
+      "content-length": length,
+      ...(!isWhole && { "content-range": `bytes ${offset}-${last}/${bytes.length}` }),
+    });
+    const sent = bytes.subarray(offset, offset + length);
+    if (mode === "ok") return void response.end(sent);
+    response.write(sent.subarray(0, length / 2), () => response.destroy());
   }
 
   async #write(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -84,4 +104,11 @@ export class FakeFiles extends EventEmitter<Record<"began" | "done" | "cut", [pa
     this.emit("done", path);
     send(response, 200, JSON.stringify({ ok: true, path, bytes: bytes.length }));
   }
+}
+
+/** A refusal as hosts send it: its code is a header, too. */
+function refuse(response: ServerResponse, status: number, body: string): void {
+  const code = /"code":"(\w+)"/.exec(body)?.[1];
+  if (code !== undefined) response.setHeader(REFUSED_HEADER, code);
+  send(response, status, body);
 }

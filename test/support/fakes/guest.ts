@@ -25,7 +25,7 @@ export const OPEN_PORTS = [3000, 8000];
 const TEXT = "hello ".repeat(2000);
 
 /** How a host answers for the ports of a machine. */
-export const PortMode = z.enum(["ok", "missing", "fault", "busy", "drop"]).default("ok");
+export const PortMode = z.enum(["ok", "missing", "fault", "busy", "drop", "paused"]).default("ok");
 type PortMode = z.infer<typeof PortMode>;
 
 interface PortCall {
@@ -41,6 +41,8 @@ export class FakeGuest {
   readonly #sockets = new WebSocketServer({ noServer: true });
   readonly #vm: PortVm = {
     touch: () => undefined,
+    previewSockets: new Set(),
+    ending: async () => null,
     begin: () => () => undefined,
     guest: { dial: (port) => this.#dial(port) },
     previews: new Places(LIMITS.machinePreviews),
@@ -84,16 +86,23 @@ export class FakeGuest {
     const { request, response, id } = call;
     if (mode === "drop") return void response.destroy();
     if (mode === "fault") return void response.writeHead(500).end("a bug");
+    if (mode === "paused") return void response.writeHead(409).end("paused");
     if (mode === "busy") return void response.writeHead(429).end("too many");
     const vms = mode === "missing" ? new Set<string>() : call.vms;
     const rest = restOf(request);
     const held = { get: (asked: string) => (vms.has(asked) ? this.#vm : undefined) };
-    await forwardRequest({ vms: held, id, rest, request, response });
+    const store = { pausedRecordOf: () => undefined };
+    await forwardRequest({ vms: held, store, id, rest, request, response });
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (socket instanceof Socket)
       await forwardUpgrade(this.#vm, restOf(request), request, socket, head);
+  }
+
+  /** Closes the sockets of previews, as a machine that ends does. */
+  endSockets(code: number, reason: string): void {
+    for (const socket of this.#vm.previewSockets) socket.end(code, reason);
   }
 
   /** How the next socket ends that is opened: one that was there before may still be closing. */

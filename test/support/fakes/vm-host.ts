@@ -35,7 +35,9 @@ export const FakeVmMode = z.object({
       "drop",
     ])
     .default("ok"),
-  exec: z.enum(["ok", "hang", "drop", "missing", "fault", "away", "odd"]).default("ok"),
+  exec: z
+    .enum(["ok", "hang", "drop", "missing", "fault", "away", "odd", "paused", "interrupted"])
+    .default("ok"),
   metrics: z.enum(["ok", "missing", "fault", "drop", "odd"]).default("ok"),
   remove: z.enum(["ok", "hang", "fault"]).default("ok"),
   ...FakeStatesMode,
@@ -246,14 +248,8 @@ export class FakeVmHost {
     // Rounded up, as a real one does.
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
-    const placed = {
-      ...got,
-      enforcement,
-      how: isFork ? "fork" : "warm",
-      acquiredMs: 1,
-      bootId,
-      seq,
-    };
+    const made = { how: isFork ? "fork" : "warm", acquiredMs: 1 };
+    const placed = { ...got, ...made, enforcement, bootId, seq };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 
@@ -276,6 +272,8 @@ export class FakeVmHost {
     }
     if (exec === "fault") return send(response, 500, "a bug");
     if (exec === "away") return send(response, 502, '{"error":"","code":"Disconnected"}');
+    if (exec === "paused") return send(response, 409, '{"error":"","code":"Paused"}');
+    if (exec === "interrupted") return send(response, 409, '{"error":"","code":"Interrupted"}');
     if (exec === "odd") return send(response, 200, "{}");
     if (exec === "missing" || !this.vms.has(id)) return send(response, 404, "No such machine\n");
     const result = ExecResult.parse({ exitCode: 0, stdout: JSON.stringify(asked), stderr: "" });

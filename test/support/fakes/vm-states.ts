@@ -32,6 +32,9 @@ export const FakeStatesMode = {
   removeSnapshot: z.enum(["ok", "fault", "drop"]).default("ok"),
   /** Whether what it saves is in the object store at once. */
   store: z.enum(["no", "yes"]).default("no"),
+  /** Size of what it saves: of a paused machine or a checkpoint, and of a snapshot. */
+  recordBytes: z.int().default(1),
+  snapshotBytes: z.int().default(5000),
 };
 type Mode = z.infer<z.ZodObject<typeof FakeStatesMode>>;
 
@@ -183,23 +186,33 @@ export class FakeVmStates {
     this.parked.delete(id);
     this.checkpoints.delete(id);
     this.paused.set(id, recordId);
-    const saved = { state: "paused", sizeBytes: 1, tookMs: 1, ...this.#stored(recordId) };
+    const saved = {
+      state: "paused",
+      sizeBytes: this.#held.mode.recordBytes,
+      tookMs: 1,
+      ...this.#stored(recordId),
+    };
     return [200, VmPaused.parse({ ...saved, ...this.#stamp() })];
   }
 
   #checkpoint(id: string): [number, object] {
     const recordId = this.#newRecord();
     this.checkpoints.set(id, recordId);
-    const saved = { sizeBytes: 1, stoppedMs: 1, ...this.#stored(recordId) };
+    const saved = {
+      sizeBytes: this.#held.mode.recordBytes,
+      stoppedMs: 1,
+      ...this.#stored(recordId),
+    };
     return [200, VmCheckpointed.parse({ ...saved, ...this.#stamp() })];
   }
 
   #snapshot(text: string): [number, object] {
     const { snapshotId } = TakeSnapshot.parse(JSON.parse(text));
     this.snapshots.add(snapshotId);
-    const isStored = this.#held.mode.store === "yes";
+    const { store, snapshotBytes: sizeBytes } = this.#held.mode;
+    const isStored = store === "yes";
     if (isStored) STORE.add(snapshotId);
-    const facts = { sizeBytes: 5000, ...SIZE, platform: FAKE_PLATFORM, stoppedMs: 1 };
+    const facts = { sizeBytes, ...SIZE, platform: FAKE_PLATFORM, stoppedMs: 1 };
     return [201, SnapshotTaken.parse({ snapshotId, durable: isStored, ...facts })];
   }
 

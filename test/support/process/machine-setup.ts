@@ -2,7 +2,7 @@ import { ensureMachinePackages } from "../../../scripts/system-packages.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { buildHindrance, buildImage } from "../../../vm-host/images/build.ts";
 import type { Progress } from "../../../vm-host/images/progress.ts";
-import { BASE } from "../../../vm-host/images/recipe.ts";
+import { BASE } from "../../../vm-host/images/base.ts";
 
 const STEP_PERCENT = 10;
 

@@ -1,8 +1,11 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { TestContext } from "vitest";
 import { judge } from "../../../browser-pool/launch/fitness.ts";
+import { judgeStealth } from "../../../browser-pool/launch/stealth-fitness.ts";
 import { missingForPages } from "../../../scripts/system-packages.ts";
 
 let known: ReturnType<typeof judge> | undefined;
+let knownStealth: ReturnType<typeof judgeStealth> | undefined;
 
 /**
  * Why this machine cannot run a real browser, or nothing: `describe.skipIf(await missingBrowser())`.
@@ -15,6 +18,19 @@ export async function missingBrowser(): Promise<string | undefined> {
   if (process.env.CI) throw new Error(`CI must have a browser. ${fitness.hint}`);
   return fitness.hint;
 }
+
+/** The same for browsers of kind `stealth`. */
+export async function missingStealth(): Promise<string | undefined> {
+  knownStealth ??= judgeStealth(process.env.SVC_CHROMIUM_STEALTH || null);
+  const fitness = await knownStealth;
+  if (!("hint" in fitness)) return undefined;
+  if (process.env.CI) throw new Error(`CI must have stealth browsers. ${fitness.hint}`);
+  return fitness.hint;
+}
+
+/** Why this machine cannot run browsers of a kind, or nothing. */
+export const missingKind = (kind: BrowserKind): Promise<string | undefined> =>
+  kind === "stealth" ? missingStealth() : missingBrowser();
 
 /** Why this machine cannot record pages or draw every script: set-up installs what that takes where it may. */
 export function missingPagePackages(): string | undefined {

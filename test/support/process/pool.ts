@@ -33,6 +33,7 @@ export class PoolProcess {
       // However busy this computer is.
       SVC_STOP_MS: "90000",
       SVC_LOG_LEVEL: "warn",
+      SVC_WARM_STEALTH: "0",
       ...env,
     });
     await pool.ready();

@@ -121,6 +121,7 @@ export class Pool {
       memoryCap: false,
       egressAllow: [],
       kinds: { fast: { idle: 5, busy: 0, recycling: 0 } },
+      keeps: ["allowedDomains"],
       slots: [],
     };
   }

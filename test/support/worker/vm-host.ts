@@ -150,6 +150,7 @@ export function sandboxView(
     diskGb: 4,
     closeReason: null,
     goneAt: null,
+    record: null,
     ...facts,
   };
 }

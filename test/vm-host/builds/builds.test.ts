@@ -126,7 +126,16 @@ describe.skipIf(await missingMachine())("template builds", { timeout: MACHINE_MS
       1,
       /^write: /,
     ],
-    ["npm without npm", [{ type: "npm", packages: ["left-pad"] }], {}, 1, /There is no npm/],
+    [
+      "npm without npm",
+      [
+        { type: "run", cmd: "rm /usr/local/bin/npm" },
+        { type: "npm", packages: ["left-pad"] },
+      ],
+      {},
+      2,
+      /There is no npm/,
+    ],
     [
       "a server that ends",
       [],

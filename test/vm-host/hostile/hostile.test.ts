@@ -178,7 +178,7 @@ test("a text of the agent that its host never asks for loses the connection unre
   agent.conduct = (call) => void answer(call, { exitCode: 0, more: "[],".repeat(100_000) });
   expect((await bed.exec("hostile", "true")).status).toBe(502);
   await expectAnswers();
-  expect(breaches).toEqual(["a text is longer than it may be"]);
+  expect(breaches).toEqual(["a frame has a forbidden length"]);
 });
 
 test("an answer that does not fit its method fails its request alone", async () => {
@@ -197,6 +197,17 @@ test("a machine that does not take what it is sent has a bound", async () => {
   transport.write(Buffer.alloc(PIECE));
   expect(isFull).toBe(true);
   expect(LIMITS.machineHeldBytes).toBe(64 * MIB);
+});
+
+test("words that serve nobody make their machine wait, at most a second", () => {
+  const unwanted = new TimeShare();
+  for (let sent = 0; sent < MIB; sent += PIECE) unwanted.unwanted(PIECE);
+  expect(unwanted.spend(0)).toBeGreaterThan(0);
+  expect(unwanted.spend(0)).toBeLessThan(200);
+  const broken = new TimeShare();
+  for (let breaches = 0; breaches < 10_000; breaches += 1) broken.breach();
+  expect(broken.spend(20)).toBeGreaterThan(900);
+  expect(broken.spend(20)).toBeLessThanOrEqual(1_000);
 });
 
 test("a machine whose words take the host's time waits three times as long", () => {

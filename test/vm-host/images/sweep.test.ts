@@ -69,6 +69,20 @@ test("what a host runs on is kept, and seen by the next one to sweep", async () 
   expect(has(`images/${nameOf("a")}`, `layers/${nameOf("b")}.img`)).toEqual([false, false]);
 });
 
+test("what builds have left that broke off goes after a day", async () => {
+  const [old, fresh] = ["images/steps/rootfs-1.tmp", "images/steps/rootfs-2.tmp"];
+  for (const [path, ageMs] of [
+    [old, 2 * DAY_MS],
+    [fresh, DAY_MS / 2],
+  ] as const) {
+    await put(`${path}/etc/hostname`, "", ageMs);
+    const at = (NOW - ageMs) / 1000;
+    await utimes(join(cache, path), at, at);
+  }
+  await sweep();
+  expect(has(old, fresh)).toEqual([false, true]);
+});
+
 test("the rest of the folder is none of its business", async () => {
   await put("images/steps/kernel-1/vmlinuz", "", 9 * DAY_MS);
   await put("images/base.lock", "", 9 * DAY_MS);

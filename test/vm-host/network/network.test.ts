@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { missingMachine } from "../rig/needs.ts";
+import { bodyOf, fork, pause, post, resume, snapshot } from "../rig/acts.ts";
 import { Rig } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
@@ -112,6 +113,29 @@ describe.skipIf(hindrance)("the network of machines", { timeout: MACHINE_MS }, (
     expect(await reach("hard", `http://10.0.2.2:${outside}/`)).toBe("refused");
     expect(await rig.sh("hard", "cat /sys/class/net/eth0/carrier")).toBe("0");
   });
+
+  test(
+    "a dedicated fork of a hardened machine has a network, its hardened fork none, also after a pause and a revert",
+    { timeout: 4 * MACHINE_MS },
+    async () => {
+      await snapshot(rig, "hard", "snap_hard");
+      await fork(rig, "freed", "snap_hard");
+      expect(await reachable("freed")).toBe("reached");
+      expect(await rig.sh("freed", "cat /etc/resolv.conf")).toBe("nameserver 10.0.2.3");
+      await snapshot(rig, "freed", "snap_freed");
+      await pause(rig, "freed");
+      await resume(rig, "freed");
+      expect(await reachable("freed")).toBe("reached");
+      await bodyOf(await post(rig, "freed", "revert", { snapshotId: "snap_freed" }), 200);
+      expect(await reachable("freed")).toBe("reached");
+      const source = { type: "snapshot", id: "snap_freed", recordPath: "" } as const;
+      await rig.place("shut", { source, isolation: "hardened" });
+      await snapshot(rig, "shut", "snap_shut");
+      await bodyOf(await post(rig, "shut", "revert", { snapshotId: "snap_shut" }), 200);
+      expect(await rig.sh("shut", "cat /sys/class/net/eth0/carrier")).toBe("0");
+      await Promise.all(["freed", "shut"].map((id) => rig.delete(id)));
+    },
+  );
 
   test("no machine listens where another could reach it", () => {
     const lines = readFileSync("/proc/net/tcp", "utf8").trim().split("\n").slice(1);

@@ -1,5 +1,5 @@
 import { findImage } from "../../../vm-host/images/store.ts";
-import { BASE } from "../../../vm-host/images/recipe.ts";
+import { BASE } from "../../../vm-host/images/base.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { qemuVersion } from "../../../vm-host/qemu/platform.ts";
 

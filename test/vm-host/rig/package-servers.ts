@@ -56,13 +56,17 @@ async function put(file: string, text: string | Buffer, mode = 0o644): Promise<v
   await writeFile(file, text, { mode });
 }
 
-/** One package, `npm`: a program that prints what it was asked. */
+/** One package, `npm`: a program that prints what it was asked, found before the npm of the image. */
 async function archive(folder: string): Promise<void> {
   const root = join(folder, "deb");
   const facts =
     "Package: npm\nVersion: 1.0\nArchitecture: all\nMaintainer: nobody\nDescription: a double\n";
   await put(join(root, "DEBIAN/control"), facts);
-  await put(join(root, "usr/bin/npm"), '#!/bin/sh\necho "npm $* by $(id -un) in $(pwd)"\n', 0o755);
+  await put(
+    join(root, "usr/local/sbin/npm"),
+    '#!/bin/sh\necho "npm $* by $(id -un) in $(pwd)"\n',
+    0o755,
+  );
   await mkdir(join(folder, "apt"));
   const deb = join(folder, "apt/npm.deb");
   execFileSync("dpkg-deb", ["--root-owner-group", "--build", root, deb], { stdio: "ignore" });

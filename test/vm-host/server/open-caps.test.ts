@@ -6,6 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import type { Ending } from "../../../vm-host/machines/ending.ts";
 import { Places } from "../../../vm-host/machines/places.ts";
 import type { Vm } from "../../../vm-host/machines/vm.ts";
 import { openControl } from "../../../vm-host/server/control.ts";
@@ -22,6 +23,9 @@ let vm: Vm;
 
 let receivers: Receiver[] = [];
 
+/** What has ended the machine. */
+let ending: Ending | null = null;
+
 beforeEach(async () => {
   // Answers nothing.
   inside = createServer(() => undefined).listen(0, "127.0.0.1");
@@ -30,6 +34,8 @@ beforeEach(async () => {
   vm = {
     sockets: new Set(),
     previews: new Places(LIMITS.machinePreviews),
+    previewSockets: new Set(),
+    ending: async () => ending,
     touch: () => {},
     begin: () => () => {},
     guest: {
@@ -45,9 +51,11 @@ beforeEach(async () => {
     },
   } as unknown as Vm;
   receivers = [];
+  ending = null;
   const vms = { get: () => vm };
+  const store = { pausedRecordOf: () => undefined };
   front = createServer((request, response) => {
-    void forwardRequest({ vms, id: "m", rest: "ports/3000/", request, response });
+    void forwardRequest({ vms, store, id: "m", rest: "ports/3000/", request, response });
   });
   front.on("upgrade", (request, socket, head) => {
     if (!(socket instanceof Socket)) return;
@@ -112,6 +120,65 @@ describe("control sockets of a machine", () => {
     expect(String((await heard)[0])).toBe("for the quick one");
   });
 });
+
+describe("a control socket is closed", () => {
+  /** The code and the reason that its client sees. */
+  async function closing(socket: WebSocket): Promise<[number, string]> {
+    const [code, reason] = await once(socket, "close");
+    return [Number(code), String(reason)];
+  }
+  const header = (channel: number): Buffer => Buffer.from([0, 0, 0, 1, channel]);
+
+  test.each([
+    ["a text above 1 MiB", Buffer.alloc(MIB + 1, 0x61).toString(), 4413, "1 MiB"],
+    ["a text of 8 MiB", Buffer.alloc(8 * MIB, 0x61).toString(), 4413, "1 MiB"],
+    [
+      "a binary message above 64 KiB",
+      Buffer.concat([header(0), Buffer.alloc(65_537)]),
+      4413,
+      "64 KiB",
+    ],
+    ["a binary message above 1 MiB", Buffer.alloc(5 * MIB), 4413, "1 MiB"],
+    ["a binary message without a stream", Buffer.alloc(3), 1002, "no stream"],
+    ["an empty binary message", Buffer.alloc(0), 1002, "no stream"],
+    ["a channel that there is not", header(9), 1002, "channel"],
+  ])("after %s with the code that says so", async (_name, message, code, words) => {
+    const { socket } = await open("/control");
+    socket.send(message);
+    const [got, reason] = await closing(socket);
+    expect([got, reason]).toEqual([code, expect.stringContaining(words)]);
+  });
+
+  test("after a text that is not UTF-8, and after a frame of an unknown kind", async () => {
+    for (const [bytes, code] of [
+      [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
+      [Buffer.from([0x83, 0x80, 0, 0, 0, 0]), 1002],
+    ] as const) {
+      const { socket } = await open("/control");
+      rawOf(socket).write(bytes);
+      const [got, reason] = await closing(socket);
+      expect([got, reason === ""]).toEqual([code, false]);
+    }
+  });
+
+  test("with 1012 when the agent begins anew, and with 1002 when the agent refuses what its client sent", async () => {
+    const [first, second] = [await open("/control"), await open("/control")];
+    receivers[0]?.closed("a new life of the port began");
+    expect(await closing(first.socket)).toEqual([1012, "a new life of the port began"]);
+    receivers[1]?.closed("more bytes than the credit of the stream", true);
+    expect(await closing(second.socket)).toEqual([
+      1002,
+      "more bytes than the credit of the stream",
+    ]);
+  });
+});
+
+/** The connection under a client, for bytes that no client sends. */
+function rawOf(socket: WebSocket): Socket {
+  const raw: unknown = Reflect.get(socket, "_socket");
+  if (!(raw instanceof Socket)) throw new Error("no connection");
+  return raw;
+}
 
 describe("previews of a machine", () => {
   test("are 256 requests and sockets at most; one that has ended makes room", async () => {

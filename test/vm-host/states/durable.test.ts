@@ -169,6 +169,7 @@ describe.skipIf(await missingMachine())("durable records", { timeout: MACHINE_MS
     const report = await durable(one, "check", ids[2]);
     expect(report.state).toBe("running");
     expect(report.checkpointAt).toBeLessThanOrEqual(Date.now());
+    expect(report.sizeBytes).toBeGreaterThan(0);
     await objects.until(() =>
       ids.slice(0, 2).every((id) => objects.keys(`${ORG}/${id}/`).length === 0),
     );

@@ -6,6 +6,7 @@ import { createLog } from "@svc/host-kit/log.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MachineSpec } from "../../../vm-host/driver.ts";
 import { openGoldenFolder } from "../../../vm-host/golden/folders.ts";
+import { dropReplaced } from "../../../vm-host/golden/replaced.ts";
 import { GoldenMachines } from "../../../vm-host/golden/golden-machines.ts";
 import { FakeDriver } from "../rig/fake-driver.ts";
 
@@ -153,4 +154,23 @@ test("a golden is found by its key, and another one made for the same key is not
   await rm(first.folder, { recursive: true });
   const again = await built();
   expect([again.key, again.digest === first.digest]).toEqual([first.key, false]);
+});
+
+test("of a replaced image or agent it goes after a day without use, unless somebody needs it", async () => {
+  const now = Date.now() + 25 * 60 * 60_000;
+  const log = createLog("test", "silent");
+  const drop = (at: number, own: MachineSpec) => dropReplaced(folder, own, at, log);
+  const newer = { ...spec, image: { ...image, image: "i2" } };
+  const golden = await built();
+  const isThere = (): boolean => existsSync(golden.folder);
+  await drop(now, spec);
+  await drop(Date.now(), newer);
+  expect(isThere()).toBe(true);
+  const { holds } = goldenMachines();
+  await holds.hold(golden.key, "machine", folder);
+  await drop(now, newer);
+  expect(isThere()).toBe(true);
+  await holds.drop(golden.key, "machine");
+  await drop(now, newer);
+  expect(isThere()).toBe(false);
 });

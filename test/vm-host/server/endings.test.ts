@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { type IncomingMessage, request as httpRequest } from "node:http";
+import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { bodyOf, pause, pidsOf, post, resume, snapshot } from "../rig/acts.ts";
+import { missingMachine } from "../rig/needs.ts";
+import { Rig, pathOf } from "../rig/rig.ts";
+
+const MACHINE_MS = 400_000;
+
+/** Answers /hang never, a WebSocket with one message, and all else at once. */
+const SERVER = `
+import base64, hashlib, http.server, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        key = self.headers.get("sec-websocket-key")
+        if self.path == "/hang":
+            time.sleep(100000)
+        self.send_response(101 if key else 200)
+        if key:
+            text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+            self.send_header("connection", "Upgrade")
+            self.send_header("upgrade", "websocket")
+            self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(text.encode()).digest()).decode())
+        self.end_headers()
+        self.wfile.write(bytes([0x81, 2]) + b"up" if key else b"up")
+        self.wfile.flush()
+        if key:
+            time.sleep(100000)
+
+http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+`;
+
+describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHINE_MS }, () => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await Rig.start();
+    await rig.able();
+  }, MACHINE_MS);
+  afterAll(() => rig?.stop());
+
+  const statusOf = async (id: string, rest: string): Promise<number> =>
+    (await rig.call("GET", `${pathOf(id)}/${rest}`, id)).status;
+
+  /** A machine with a server inside, which listens. */
+  async function serving(id: string): Promise<void> {
+    await rig.place(id);
+    const script = Buffer.from(SERVER).toString("base64");
+    await rig.sh(
+      id,
+      `echo ${script} | base64 -d > /root/s.py; setsid python3 /root/s.py >/dev/null 2>&1 &`,
+    );
+    await expect.poll(() => statusOf(id, "ports/8000/"), { timeout: MACHINE_MS }).toBe(200);
+  }
+
+  /** A socket of a preview: how it ends, once the server inside has answered. */
+  async function watched(id: string): Promise<{ closed: Promise<[number, string]> }> {
+    const { url, headers } = await rig.socket(id, "ports/8000/");
+    const socket = new WebSocket(url, { headers });
+    const closed = once(socket, "close").then(([code, reason]): [number, string] => [
+      Number(code),
+      String(reason),
+    ]);
+    await once(socket, "message");
+    return { closed };
+  }
+
+  /** An upload that goes on when it is told to. */
+  async function halfUpload(id: string): Promise<{ answered: Promise<number>; goOn: () => void }> {
+    const { url, headers } = await rig.socket(id, "files?path=/root/half");
+    const options = { method: "PUT", headers: { ...headers, "content-length": "2000000" } };
+    const sent = httpRequest(url.replace(/^ws/, "http"), options);
+    sent.on("error", () => {});
+    const answered = once(sent, "response").then(([response]: IncomingMessage[]) => {
+      response?.resume();
+      return response?.statusCode ?? 0;
+    });
+    sent.write(Buffer.alloc(1_000_000));
+    await expect.poll(() => rig.sh(id, "ls /root | grep -c half || true")).not.toBe("0");
+    return { answered, goOn: () => void sent.write(Buffer.alloc(1_000)) };
+  }
+
+  test("by a pause answers what is under way with 409, and what comes later", async () => {
+    await serving("rest");
+    const command = post(rig, "rest", "exec", {
+      cmd: "sh",
+      args: ["-c", "touch /run/up; sleep 1000"],
+    });
+    const request = rig.call("GET", `${pathOf("rest")}/ports/8000/hang`, "rest");
+    await expect.poll(() => rig.sh("rest", "ls /run/up"), { timeout: MACHINE_MS }).toBe("/run/up");
+    const { answered, goOn } = await halfUpload("rest");
+    await pause(rig, "rest");
+    expect(await bodyOf(await command, 409)).toMatchObject({ code: "Interrupted" });
+    expect((await request).status).toBe(409);
+    goOn();
+    expect(await answered).toBe(409);
+    const late = await post(rig, "rest", "exec", { cmd: "true" });
+    expect(await bodyOf(late, 409)).toMatchObject({ code: "Paused" });
+    expect(await statusOf("rest", "ports/8000/")).toBe(409);
+    expect(await statusOf("rest", "files?path=/etc/hostname")).toBe(409);
+    await resume(rig, "rest");
+    expect(await rig.sh("rest", "echo on")).toBe("on");
+    await rig.delete("rest");
+    expect(await statusOf("rest", "ports/8000/")).toBe(404);
+  });
+
+  test("closes the sockets of its previews with the reason", async () => {
+    await serving("shown");
+    await snapshot(rig, "shown", "snap_shown");
+    const paused = await watched("shown");
+    await pause(rig, "shown");
+    expect(await paused.closed).toEqual([CLOSE_CODES.paused, "the sandbox was paused"]);
+    await resume(rig, "shown");
+    const reverted = await watched("shown");
+    await bodyOf(await post(rig, "shown", "revert", { snapshotId: "snap_shown" }), 200);
+    expect(await reverted.closed).toEqual([CLOSE_CODES.reverted, "the sandbox was reverted"]);
+    const died = await watched("shown");
+    for (const pid of pidsOf(rig)) process.kill(pid, "SIGKILL");
+    expect(await died.closed).toEqual([CLOSE_CODES.gone, "the machine died"]);
+    await rig.delete("shown");
+  });
+
+  test("by its release closes the sockets of its previews as gone", async () => {
+    await serving("gone");
+    const { closed } = await watched("gone");
+    await rig.delete("gone");
+    expect(await closed).toEqual([CLOSE_CODES.gone, "the sandbox was released"]);
+  });
+});
