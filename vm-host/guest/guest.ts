@@ -226,6 +226,11 @@ export class Guest {
     return this.#large.client;
   }
 
+  /** The ports have ended, and with them the machine, or the machine's part in them. */
+  get isGone(): boolean {
+    return this.#control.isGone || this.#bulk?.isGone === true;
+  }
+
   /** A connection of a customer to the agent. */
   open(receive: (wire: Wire) => Receiver): { close(reason: string): void } | null {
     return this.#large.open(receive);

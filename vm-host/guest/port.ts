@@ -72,6 +72,11 @@ export class GuestPort {
     return this.#client;
   }
 
+  /** The port's connection to the machine has ended. */
+  get isGone(): boolean {
+    return this.#socket.destroyed;
+  }
+
   /** Begins the next life by its word. */
   begin(): void {
     this.#link.sync();

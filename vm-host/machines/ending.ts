@@ -13,13 +13,16 @@ export interface Ending {
 /** Tells those whose calls have broken off what has ended the machine. */
 export class EndingNews {
   readonly #told = Promise.withResolvers<Ending>();
+  #ending: Ending | null = null;
 
   tell(ending: Ending): void {
+    this.#ending ??= ending;
     this.#told.resolve(ending);
   }
 
-  /** Null: the machine runs on, its agent alone is gone. */
-  async heard(): Promise<Ending | null> {
+  /** Null: the machine runs on, its agent alone is gone. `isGone`: the machine is gone, and the news may be on its way. */
+  async heard(isGone: boolean): Promise<Ending | null> {
+    if (this.#ending || !isGone) return this.#ending;
     const first = await inTime(this.#told.promise, TOLD_MS);
     return first === LATE ? null : first;
   }

@@ -109,7 +109,7 @@ export class Vm {
   /** What has ended the machine, for a call to it that has broken off; null while the machine runs on. */
   async ending(): Promise<Ending | null> {
     await this.#saving;
-    return this.#news.heard();
+    return this.#news.heard(this.guest.isGone);
   }
 
   async #hold<T>(work: () => Promise<T>): Promise<T> {

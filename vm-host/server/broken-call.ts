@@ -20,19 +20,15 @@ export function replyAbsent({ store, id, response }: AbsentCall): void {
   replyJson(response, 409, body);
 }
 
-/**
- * Answers a call that broke off because its machine was paused or has ended. False when neither is so: the agent alone is
- * gone, or the call failed for a reason of its own.
- */
-export async function replyEnded(
+/** Answers a call that broke off because its machine was paused. False when the call failed for another reason. */
+export async function replyPaused(
   response: ServerResponse,
   vm: { ending(): Promise<Ending | null> },
   error: unknown,
 ): Promise<boolean> {
   const ending = isRefused(error, "Disconnected") ? await vm.ending() : null;
-  if (!ending || ending.state === "running" || response.headersSent) return false;
+  if (ending?.state !== "paused" || response.headersSent) return false;
   const body: GuestRefused = { error: "The sandbox was paused meanwhile.", code: "Interrupted" };
-  if (ending.state === "paused") replyJson(response, 409, body);
-  else replyText(response, 404, "No such machine\n");
+  replyJson(response, 409, body);
   return true;
 }

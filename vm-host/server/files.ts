@@ -5,7 +5,7 @@ import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts"
 import { type GuestRefused, REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
-import { replyAbsent, replyEnded } from "./broken-call.ts";
+import { replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
 import { eachChunk } from "./each-chunk.ts";
 import { FileReader, describe } from "./file-reader.ts";
@@ -78,7 +78,7 @@ async function withFile(
     request.resume();
     // A client that broke off hears nothing, and after the first bytes there is no status left to say it with.
     if (request.errored || response.headersSent) response.destroy();
-    else if (!(await replyEnded(response, vm, error))) replyRefusal(response, error);
+    else if (!(await replyPaused(response, vm, error))) replyRefusal(response, error);
   } finally {
     over();
   }

@@ -6,7 +6,7 @@ import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Places } from "../machines/places.ts";
-import { type Absentees, replyAbsent, replyEnded } from "./broken-call.ts";
+import { type Absentees, replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
 import { headersForGateway, headersForGuest, OWN_ANSWER } from "./port-headers.ts";
 import { joinPreview, type PreviewMachine } from "./preview-socket.ts";
@@ -64,7 +64,7 @@ async function passRequest(
     await pipeline(answer, response);
   } catch (error) {
     if (response.headersSent) response.destroy();
-    else if (!(await replyEnded(response, vm, error)))
+    else if (!(await replyPaused(response, vm, error)))
       replyText(response, 502, "The server inside broke off\n");
   }
 }
@@ -137,8 +137,7 @@ async function dial(vm: PortVm, port: number): Promise<Duplex | number> {
   } catch (error) {
     if (isRefused(error, "ConnectionRefused")) return TOO_EARLY;
     const ending = isRefused(error, "Disconnected") ? await vm.ending() : null;
-    if (ending?.state === "paused") return PAUSED;
-    return ending?.state === "gone" ? 404 : 502;
+    return ending?.state === "paused" ? PAUSED : 502;
   }
 }
 

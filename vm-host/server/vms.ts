@@ -8,7 +8,7 @@ import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
-import { replyAbsent, replyEnded } from "./broken-call.ts";
+import { replyAbsent, replyPaused } from "./broken-call.ts";
 import { NOT_READY, type VmCall } from "./call.ts";
 import { replyExecuted } from "./exec-answer.ts";
 
@@ -87,7 +87,7 @@ export async function execute(call: VmCall): Promise<void> {
     // Whoever asked has gone, and the command with them.
     if (caller.signal.aborted) return;
     if (!(error instanceof RpcError)) throw error;
-    if (await replyEnded(response, vm, error)) return;
+    if (await replyPaused(response, vm, error)) return;
     const { message, data } = error;
     replyJson(response, 502, { error: message, code: data?.code ?? "" } satisfies GuestRefused);
   } finally {
