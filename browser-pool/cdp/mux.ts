@@ -84,9 +84,9 @@ export class CdpMux {
     });
   }
 
-  /** How many clients are attached. */
+  /** How many clients are attached that are not the pool itself. */
   get clientCount(): number {
-    return this.#clients.size;
+    return [...this.#clients].filter(({ isOfPool = false }) => !isOfPool).length;
   }
 
   /** How much the multiplexer remembers, for tests that look for leaks. */

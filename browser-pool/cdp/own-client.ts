@@ -13,6 +13,7 @@ export interface CdpEvent {
 
 /** The pool itself as a client of a browser's multiplexer. */
 export class OwnClient implements MuxClient {
+  readonly isOfPool = true;
   readonly #mux: CdpMux;
   readonly #onEvent: (event: CdpEvent) => void;
   readonly #calls = new Map<number, PromiseWithResolvers<JsonObject>>();

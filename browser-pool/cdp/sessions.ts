@@ -8,6 +8,8 @@ export interface Missed {
 
 /** A client of the multiplexer. */
 export interface MuxClient {
+  /** Whether the client is the pool itself, and nobody who drives the browser. */
+  readonly isOfPool?: boolean;
   /** Takes a message of one of the client's sessions; a reply carries the id that the client gave. */
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void;
   /** Hears that a message of one of the client's sessions was too long to be passed: the reply to its call, or an event. */

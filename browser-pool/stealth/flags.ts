@@ -1,4 +1,4 @@
-const SCREEN = { width: 1920, height: 1080 };
+import { SCREEN } from "../launch/screen.ts";
 
 /**
  * The flags of a headed browser that nobody seems to drive, on top of those that every browser of the pool has. None of
