@@ -9,6 +9,8 @@ import {
 import { join } from "node:path";
 
 const MIB = 1024 * 1024;
+/** What a process takes that does nothing, the kernel's part included, and some more: as many as are allowed find memory. */
+const TASK_BYTES = 256 * 1024;
 const AGENT = "svc-agent";
 const WORK = "svc-work";
 const CONTROLLERS = ["memory", "pids", "cpu"];
@@ -16,7 +18,7 @@ const CONTROLLERS = ["memory", "pids", "cpu"];
 /** How much of a machine is kept from commands, so that the agent answers whatever they do. */
 export interface Reserve {
   memTotalBytes: number;
-  /** Tasks that the kernel of this machine allows at all. */
+  /** Tasks that this machine has memory for. */
   tasksMax: number;
   /** Memory that commands leave to the agent and the kernel. */
   keptBytes: number;
@@ -124,9 +126,10 @@ export class Cgroups {
 
 /** What this machine has. */
 export function readReserve(): Reserve {
-  const tasksMax = Math.min(Number(read("/proc/sys/kernel", "threads-max")), 32_768);
   const memTotal = /^MemTotal: +(\d+)/m.exec(read("/proc", "meminfo"))?.[1];
   const memTotalBytes = Number(memTotal) * 1024;
+  const kernelsMax = Math.min(Number(read("/proc/sys/kernel", "threads-max")), 32_768);
+  const tasksMax = Math.min(kernelsMax, Math.floor(memTotalBytes / TASK_BYTES));
   const keptBytes = Math.min(192 * MIB, Math.max(96 * MIB, Math.floor(memTotalBytes / 4)));
   return { memTotalBytes, tasksMax, keptBytes, agentWeight: 10_000 };
 }

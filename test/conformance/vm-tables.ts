@@ -122,6 +122,8 @@ export const VM_TABLES: Tables = {
   "GET /sandboxes/:id/files/upload-url": MINTS,
   "GET /files/download": {
     200: "seen",
+    // Beyond the document, which knows missing files alone: what is no plain file.
+    400: { GuestRefused: "caused" },
     403: { InvalidFileToken: "seen" },
     404: { NotFound: "seen" },
     409: { NotRunning: "seen" },
