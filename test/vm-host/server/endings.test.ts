@@ -68,7 +68,7 @@ describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHIN
 
   /** An upload that goes on when it is told to. */
   async function halfUpload(id: string): Promise<{ answered: Promise<number>; goOn: () => void }> {
-    const { url, headers } = await rig.socket(id, "files?path=/root/half");
+    const { url, headers } = await rig.socket(id, "files?path=/root/up/half");
     const options = { method: "PUT", headers: { ...headers, "content-length": "2000000" } };
     const sent = httpRequest(url.replace(/^ws/, "http"), options);
     sent.on("error", () => {});
@@ -77,7 +77,9 @@ describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHIN
       return response?.statusCode ?? 0;
     });
     sent.write(Buffer.alloc(1_000_000));
-    await expect.poll(() => rig.sh(id, "ls /root | grep -c half || true")).not.toBe("0");
+    // Under a name of its own until it is whole.
+    const begun = () => rig.sh(id, "ls -A /root/up 2>/dev/null | wc -l");
+    await expect.poll(begun, { timeout: MACHINE_MS }).toBe("1");
     return { answered, goOn: () => void sent.write(Buffer.alloc(1_000)) };
   }
 
