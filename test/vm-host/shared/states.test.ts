@@ -36,7 +36,7 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await isCounting("left");
     expect((await pause(rig, "left")).sizeBytes).toBeGreaterThan(0);
     await rig.gateway.report("left", ({ state }) => state === "paused");
-    expect((await post(rig, "left", "exec", { cmd: "true" })).status).toBe(404);
+    expect((await post(rig, "left", "exec", { cmd: "true" })).status).toBe(409);
     await runs(rig, 1);
     await isCounting("right");
     expect((await resume(rig, "left")).isolation).toBe("shared");
