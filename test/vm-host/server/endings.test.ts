@@ -3,6 +3,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { serverInside } from "../../support/process/server-inside.ts";
 import { bodyOf, pause, pidsOf, post, resume, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, pathOf } from "../rig/rig.ts";
@@ -10,27 +11,15 @@ import { Rig, pathOf } from "../rig/rig.ts";
 const MACHINE_MS = 400_000;
 
 /** Answers /hang never, a WebSocket with one message, and all else at once. */
-const SERVER = `
-import base64, hashlib, http.server, time
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        key = self.headers.get("sec-websocket-key")
+const SERVER = serverInside(`
         if self.path == "/hang":
             time.sleep(100000)
-        self.send_response(101 if key else 200)
-        if key:
-            text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-            self.send_header("connection", "Upgrade")
-            self.send_header("upgrade", "websocket")
-            self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(text.encode()).digest()).decode())
-        self.end_headers()
+        key = self.begin()
         self.wfile.write(bytes([0x81, 2]) + b"up" if key else b"up")
         self.wfile.flush()
         if key:
             time.sleep(100000)
-
-http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
-`;
+`);
 
 describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHINE_MS }, () => {
   let rig: Rig;
