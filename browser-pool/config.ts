@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { ShelfSize } from "./slots/shelves.ts";
 
 const MIB = 1024 * 1024;
-/** What a browser takes on average, and how many of its kind there are without a setting, at least and at most. */
+/** By kind: the memory of a browser on average, and the least and most browsers of a pool without a setting. */
 const SHARES = {
   fast: { bytes: 300 * MIB, least: 2, most: 64 },
   stealth: { bytes: 600 * MIB, least: 1, most: 32 },

@@ -15,14 +15,14 @@ export const UsageSegment = z.object({
 });
 export type UsageSegment = z.infer<typeof UsageSegment>;
 
-/** What an org keeps of something, and how much of it the plan allows. */
+/** An amount that an org keeps, and the cap of the plan. */
 const kept = z.object({
   used: amount,
   /** null: no cap. */
   cap: amount.nullable(),
 });
 
-/** What an org keeps now, against the caps of its plan. */
+/** Machines, volumes, snapshots, templates and GiB of an org, each against the cap of the plan. */
 const Kept = z.object({
   /** Machines, running and paused together: each running machine may be paused at any time. */
   machines: kept,

@@ -1,7 +1,7 @@
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { ask } from "./database.ts";
 
-/** What a plan caps of what an org keeps: `pausedVm`, `snapshot`, `template` and `volume` are counted, `storage` is in GiB. */
+/** The caps of a plan on what an org keeps: `pausedVm`, `snapshot`, `template` and `volume` are counted, `storage` is in GiB. */
 export type KeptKind = keyof typeof TEXTS;
 
 const TEXTS = {
@@ -34,7 +34,7 @@ export const hasRoomFor = {
   template: (cap: string) => `(SELECT count(*) ${TEMPLATES}) < ${cap}`,
 };
 
-/** What an org keeps in rows of D1. The machines and their records are counted by the org's object. */
+/** Counts and bytes of an org's rows in D1. The machines and their records are counted by the org's object. */
 export interface KeptRows {
   snapshots: number;
   volumes: number;

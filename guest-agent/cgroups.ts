@@ -9,7 +9,7 @@ import {
 import { join } from "node:path";
 
 const MIB = 1024 * 1024;
-/** What a process takes that does nothing, the kernel's part included, and some more: as many as are allowed find memory. */
+/** Memory of an idle process, the kernel's part included, and some more: all tasks that are allowed find memory. */
 const TASK_BYTES = 256 * 1024;
 const AGENT = "svc-agent";
 const WORK = "svc-work";

@@ -19,6 +19,7 @@ import { type Footprint, measureFootprint } from "./footprint.ts";
 import { type Samples, memoryGoals, middle, speedGoals } from "./goals.ts";
 import { LonePool } from "./lone-pool.ts";
 import { Rest } from "./rest.ts";
+import { DEFAULT_N, WARM, WARM_UP, inRounds } from "./rounds.ts";
 import { startRunServer } from "./run-server.ts";
 import {
   MEASURES,
@@ -30,10 +31,6 @@ import {
   stepsTrial,
   trafficTrial,
 } from "./trial.ts";
-
-const DEFAULT_N = 30;
-const WARM_UP = 3;
-const WARM = 2;
 
 /** Everybody in one interleaved run against one site, then the cap, then memory. */
 export async function benchBrowser(options: Options): Promise<void> {
@@ -83,22 +80,14 @@ async function compete(
     (who: Contestant) => stepsTrial(who, siteUrl),
     (who: Contestant) => trafficTrial(who, siteUrl, () => within.take("any")),
   ];
-  for (let round = -WARM_UP; round < n; round += 1) {
-    // Another one begins each round: nobody always follows the same.
-    for (const who of rotated(contestants, round + WARM_UP)) {
-      for (const measure of trials) {
-        await between.take("none");
-        const sample = await measure(who).catch((error: unknown) => failed(run, who, error));
-        if (round >= 0) add(run.samples[who.name], sample);
-      }
+  await inRounds(contestants, n, async (who, counts) => {
+    for (const measure of trials) {
+      await between.take("none");
+      const sample = await measure(who).catch((error: unknown) => failed(run, who, error));
+      if (counts) add(run.samples[who.name], sample);
     }
-  }
+  });
   return run;
-}
-
-function rotated<T>(list: T[], by: number): T[] {
-  const at = by % list.length;
-  return [...list.slice(at), ...list.slice(0, at)];
 }
 
 function failed(run: Run, { name }: Contestant, error: unknown): Sample {

@@ -9,6 +9,7 @@ import { type Contestant, throughGateway } from "./contestants.ts";
 import { measureFootprint } from "./footprint.ts";
 import { LonePool } from "./lone-pool.ts";
 import { Rest } from "./rest.ts";
+import { DEFAULT_N, WARM, WARM_UP, inRounds } from "./rounds.ts";
 import {
   type Measure,
   STEPS,
@@ -19,9 +20,6 @@ import {
   trafficTrial,
 } from "./trial.ts";
 
-const DEFAULT_N = 30;
-const WARM_UP = 3;
-const WARM = 2;
 /** Launches of a pool that keeps nothing warm. */
 const LAUNCHES = 10;
 
@@ -79,17 +77,13 @@ async function compete(service: Service, siteUrl: string, n: number): Promise<Sa
   const rest = async (sessions: "none" | "any"): Promise<void> => {
     for (const one of rests) await one.take(sessions);
   };
-  for (let round = -WARM_UP; round < n; round += 1) {
-    // Another one begins each round: nobody always follows the same.
-    const at = (round + WARM_UP) % contestants.length;
-    for (const who of [...contestants.slice(at), ...contestants.slice(0, at)]) {
-      await rest("none");
-      const steps = await stepsTrial(who, siteUrl);
-      await rest("none");
-      const traffic = await trafficTrial(who, siteUrl, () => rest("any"));
-      if (round >= 0) samples[who.name].push({ ...steps, ...traffic });
-    }
-  }
+  await inRounds(contestants, n, async (who, counts) => {
+    await rest("none");
+    const steps = await stepsTrial(who, siteUrl);
+    await rest("none");
+    const traffic = await trafficTrial(who, siteUrl, () => rest("any"));
+    if (counts) samples[who.name].push({ ...steps, ...traffic });
+  });
   return samples;
 }
 

@@ -113,7 +113,7 @@ async function clones(n: number): Promise<number[]> {
   );
 }
 
-/** What a program waits for that begins with pandas, each in a clone of its own. */
+/** Imports pandas in clones of a machine, once in each: how long a program waits that begins with it. */
 async function imports(n: number): Promise<number[]> {
   return withMachine((host) =>
     repeat(n, async (at) => {

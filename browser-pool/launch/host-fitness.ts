@@ -48,7 +48,7 @@ export class HostFitness {
     return "hint" in stealth ? null : stealth;
   }
 
-  /** What both kinds need, by the word of either; null while the host serves neither. */
+  /** Isolation and programs, which both kinds share; null while the host serves neither kind. */
   get fitness(): Fitness | null {
     return this.fast ?? this.stealth;
   }
@@ -101,7 +101,7 @@ export class HostFitness {
 
   async #judgeAgain(): Promise<void> {
     const before = [this.fast, this.stealth];
-    // What was found good is not tried again: its programs are in use.
+    // A kind that is served is not judged again: its programs are in use.
     const [fast, stealth] = await Promise.all([
       this.fast ?? judge(this.#paths.fast),
       this.stealth ?? judgeStealth(this.#paths.stealth),

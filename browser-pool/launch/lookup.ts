@@ -7,7 +7,7 @@ const run = promisify(execFile);
 /** Long enough for a browser that is read from a slow disk for the first time. */
 export const TRIAL_MS = 30_000;
 
-/** What a Chromium says that its version is; null when it does not start. */
+/** The version that a Chromium tells; null when the Chromium does not start. */
 export function versionOf(chromium: string): Promise<string | null> {
   return run(chromium, ["--version"], { timeout: TRIAL_MS, env: { HOME: "/nonexistent" } }).then(
     ({ stdout }) => /[\d.]{5,}/.exec(stdout)?.[0] ?? null,

@@ -32,8 +32,8 @@ export type FrameFault = "length" | "kind";
 export interface FrameSink {
   /** A whole frame. The payload may be a view of the chunk it came in. */
   frame(connection: number, kind: FrameKind, payload: Uint8Array): void;
-  /** A frame broke a rule and was left out: its connection is to be closed, the port goes on. */
-  fault(connection: number, fault: FrameFault): void;
+  /** A frame with a payload of so many bytes broke a rule and is left out: its connection is to be closed, the port goes on. */
+  fault(connection: number, fault: FrameFault, bytes: number): void;
 }
 
 /** The header of a frame, to be written right before its payload. */
@@ -124,7 +124,7 @@ export class FrameDecoder {
     const kind = KIND_NAMES[this.#view.getUint8(6)];
     if (kind === undefined || bytes < SHORTEST[kind] || bytes > this.#longest(kind)) {
       this.#skip = bytes;
-      this.#sink.fault(this.#connection, kind === undefined ? "kind" : "length");
+      this.#sink.fault(this.#connection, kind === undefined ? "kind" : "length", bytes);
       return at;
     }
     if (chunk.length - at >= bytes) {

@@ -24,7 +24,7 @@ export interface ConnectionsOptions {
   isGuest: boolean;
   /** A connection was ended because the other side broke a rule, or because its receiver threw. */
   onBreach?: (connection: number, reason: string) => void;
-  /** The other side sent so many bytes for a connection that is not there. */
+  /** The other side sent so many bytes in a frame that breaks a rule, or for a connection that is not there. */
   onUnwanted?: (bytes: number) => void;
 }
 
@@ -93,7 +93,8 @@ export class LinkConnections implements FrameSink {
   }
 
   /** Takes a frame that breaks a rule: its connection is closed. */
-  fault(connection: number, fault: FrameFault): void {
+  fault(connection: number, fault: FrameFault, bytes: number): void {
+    this.#options.onUnwanted?.(bytes);
     this.#refuse(connection, `a frame has a forbidden ${fault}`);
   }
 

@@ -63,15 +63,15 @@ export interface SandboxView {
   /** Why and when it ended; null while it has not. */
   closeReason: GoneReason | null;
   goneAt: number | null;
-  /** What it goes on from. Shares of one home have one record in common. */
+  /** The record that the sandbox goes on from. Shares of one home have one record in common. */
   record: { id: string; sizeBytes: number } | null;
 }
 
-/** What an org may keep, judged whenever a machine begins to run: a machine that runs may be paused at any time. */
+/** The caps of an org, judged whenever a machine begins to run: a machine that runs may be paused at any time. */
 export interface KeptCaps {
   pausedVms: number;
   storedGib: number;
-  /** What the org keeps beside its machines' records: snapshots and volumes. */
+  /** Bytes of the org's snapshots and volumes. */
   elsewhereBytes: number;
 }
 

@@ -102,7 +102,7 @@ export class OrgSandboxes {
     return { reserved: false, full: { kind: "storage", cap: storedGib } };
   }
 
-  /** What the org keeps of machines, one of them left out. */
+  /** Counts the machines of the org and the bytes of their records; the machine `but` is left out. */
   kept(but = ""): KeptMachines {
     const where = `${KEPT} AND (lapses_at IS NULL OR lapses_at >= ?) AND id <> ?`;
     // Of a record that several shares have in common only one counts.

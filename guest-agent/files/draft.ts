@@ -51,7 +51,7 @@ export class Draft {
     if (like) await this.#take(like);
     if (mode !== undefined) await this.file.chmod(mode);
     await this.file.sync();
-    if (stats) noteReplaced(path, (await this.file.stat()).ino);
+    if (stats) noteReplaced(path, await this.file.stat());
     try {
       await rename(bytesOf(this.#path), bytesOf(path));
     } catch (error) {

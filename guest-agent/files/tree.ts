@@ -64,11 +64,11 @@ export class WatchedTree {
 
   /** Watches one folder, and then looks what lies in it by then. */
   async #watch(path: string, isNew: boolean): Promise<void> {
-    this.#leave(path);
-    // The folder around it went meanwhile, or is another one and will be read itself.
-    if (path !== this.#root && !this.#folders.has(dirname(path))) return;
+    // The folder around it went meanwhile.
+    if (path !== this.#root && !this.#folders.has(dirname(path))) return this.#leave(path);
     try {
       const folder = this.#add(path);
+      const gone = new Set(folder.below);
       for (const entry of await readdir(bytesOf(path), {
         withFileTypes: true,
         encoding: RAW,
@@ -76,9 +76,11 @@ export class WatchedTree {
         // The folder went meanwhile, or another folder has its name by now.
         if (this.#folders.get(path) !== folder) return;
         const found = join(path, textOf(entry.name));
+        if (entry.isDirectory()) gone.delete(found);
         if (isNew) this.#listener.heard("rename", found);
         if (entry.isDirectory() && !this.#skipped.has(found)) this.#enter(found, isNew);
       }
+      for (const one of gone) if (!stillThere(one)) this.#leave(one);
     } catch (error) {
       this.#leave(path);
       // The folder around it tells that it went.
@@ -86,12 +88,18 @@ export class WatchedTree {
     }
   }
 
+  /**
+   * Watches a folder, again if it was watched: two names may tell of one folder, or another folder has its name by now. The
+   * old watch ends when the new one stands: what the kernel holds for it, if it is the same folder, comes to the new one.
+   */
   #add(path: string): Folder {
+    const before = this.#folders.get(path);
     const watcher = countedWatch(path, () =>
       watch(bytesOf(path), RAW, (event, name) => this.#heard(path, event, name)),
     );
     watcher.on("error", this.#listener.failed);
-    const folder: Folder = { watcher, below: new Set() };
+    before?.watcher.close();
+    const folder: Folder = { watcher, below: before?.below ?? new Set() };
     this.#folders.set(path, folder);
     this.#folders.get(dirname(path))?.below.add(path);
     return folder;

@@ -90,5 +90,5 @@ class ChangeJudge {
 /** A name came or went. A file that the agent has replaced has another content, and has never been away. */
 function nameEvent(path: string, found: Stats | null): FileEvent["type"] {
   if (!found) return "remove";
-  return isReplaced(path, found.ino) ? "write" : "create";
+  return isReplaced(path, found) ? "write" : "create";
 }

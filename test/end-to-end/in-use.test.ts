@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { type ControlClient, openControlClient } from "../support/process/control-client.ts";
 import { RealMachines } from "../support/process/real-machines.ts";
+import { serverInside } from "../support/process/server-inside.ts";
 import { missingMachine } from "../vm-host/rig/needs.ts";
 
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -39,20 +40,8 @@ const RESTS = [
 ];
 
 /** Says an event each second: as server-sent events, and in messages of a WebSocket. */
-const SERVER = `
-import base64, hashlib, http.server, time
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        key = self.headers.get("sec-websocket-key")
-        self.send_response(101 if key else 200)
-        if key:
-            text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-            self.send_header("connection", "Upgrade")
-            self.send_header("upgrade", "websocket")
-            self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(text.encode()).digest()).decode())
-        else:
-            self.send_header("content-type", "text/event-stream")
-        self.end_headers()
+const SERVER = serverInside(`
+        key = self.begin()
         for n in range(1, ${USE_S + 1}):
             event = f"data: {n}\\n\\n".encode()
             self.wfile.write(bytes([0x81, len(event)]) + event if key else event)
@@ -60,9 +49,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(1)
         if key:
             self.wfile.write(bytes([0x88, 0]))
-
-http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
-`;
+`);
 
 /** A use that the machine does not end has been broken off by its rest. */
 const inTime = <T>(use: Promise<T>): Promise<T> =>

@@ -22,6 +22,8 @@ for word; do case "$word" in
   chromium-headless-shell) cp "$here/true" "$here/$word" ;;
   iproute2) cp "$here/true" "$here/ip" ;;
   bubblewrap) cp "$here/true" "$here/bwrap" ;;
+  chromium) cp "$here/true" "$here/chromium" ;;
+  xvfb) cp "$here/true" "$here/Xvfb" ;;
   ffmpeg) cp "$here/true" "$here/ffmpeg" ;;
   fontconfig) cp "$here/list-fonts" "$here/fc-list" ;;
   fonts-*) : > "$here/$word" ;;
@@ -36,6 +38,7 @@ const LIST_FONTS = `case "$1" in
 esac
 if [ -e "\${0%/*}/$(echo "$name" | tr A-Z a-z)" ]; then echo "$1"; fi`;
 const ALL = "chromium-headless-shell bubblewrap iproute2";
+const STEALTH = "chromium xvfb";
 const FONTS =
   "fonts-liberation fonts-crosextra-carlito fonts-crosextra-caladea fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji";
 const PAGES = `ffmpeg fontconfig ${FONTS}`;
@@ -86,9 +89,10 @@ test("root on Debian gets what is missing, and is told", () => {
   debian(0);
   expect(ensure()).toEqual([
     expect.stringContaining(`--no-install-recommends ${ALL}`),
+    expect.stringContaining(`--no-install-recommends ${STEALTH}`),
     expect.stringContaining(`--no-install-recommends ${PAGES}`),
   ]);
-  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
+  expect(told()).toEqual([ALL, STEALTH, PAGES].map((packages) => `${INSTALL} ${packages}`));
 });
 
 test("only what is missing is installed, the second time nothing", () => {
@@ -99,16 +103,20 @@ test("only what is missing is installed, the second time nothing", () => {
   ensure();
   expect(told()).toEqual([
     `${INSTALL} chromium-headless-shell iproute2`,
+    `${INSTALL} ${STEALTH}`,
     `${INSTALL} ${PAGES.replace("fontconfig ", "").replace("fonts-noto-core ", "")}`,
   ]);
   expect(ensure()).toEqual([]);
-  expect(told()).toHaveLength(2);
+  expect(told()).toHaveLength(3);
 });
 
 test("a machine without package lists gets them first", () => {
   debian(0, false);
   ensure();
-  expect(told()).toEqual([`${QUIET} update`, `${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
+  expect(told()).toEqual([
+    `${QUIET} update`,
+    ...[ALL, STEALTH, PAGES].map((packages) => `${INSTALL} ${packages}`),
+  ]);
 });
 
 test("an install that fails is tried once more with new lists, then the line is printed", () => {
@@ -116,7 +124,7 @@ test("an install that fails is tried once more with new lists, then the line is 
   writeFileSync(at("broken"), "");
   const said = ensure();
   expect(told()).toEqual(
-    [ALL, PAGES].flatMap((packages) => [
+    [ALL, STEALTH, PAGES].flatMap((packages) => [
       `${INSTALL} ${packages}`,
       `${QUIET} update`,
       `${INSTALL} ${packages}`,
@@ -133,7 +141,7 @@ test("a user with passwordless sudo gets it through sudo", () => {
   debian(1000);
   program("sudo", `[ "$1" = --non-interactive ] && shift && exec "$@"`);
   ensure();
-  expect(told()).toEqual([`${INSTALL} ${ALL}`, `${INSTALL} ${PAGES}`]);
+  expect(told()).toEqual([ALL, STEALTH, PAGES].map((packages) => `${INSTALL} ${packages}`));
 });
 
 test.each([
@@ -144,6 +152,7 @@ test.each([
   if (sudo) program("sudo", sudo);
   expect(ensure()).toEqual([
     `browsers are off, to turn them on: sudo apt-get install --no-install-recommends ${ALL}`,
+    `stealth browsers are off, to turn them on: sudo apt-get install --no-install-recommends ${STEALTH}`,
     `recordVideo and fonts for many scripts are off, to turn them on: sudo apt-get install --no-install-recommends ${PAGES}`,
   ]);
   expect(told()).toEqual([]);
@@ -152,20 +161,23 @@ test.each([
 test("SVC_NO_INSTALL=1 never calls the package manager", () => {
   debian(0);
   program("apt-cache", `echo called >> "${at("apt-get.log")}"`);
-  expect(ensure({ SVC_NO_INSTALL: "1" })).toHaveLength(2);
+  expect(ensure({ SVC_NO_INSTALL: "1" })).toHaveLength(3);
   expect(told()).toEqual([]);
 });
 
-test("SVC_CHROMIUM stands for the browser's package", () => {
+test("SVC_CHROMIUM and SVC_CHROMIUM_STEALTH stand for the browsers' packages", () => {
   debian(0);
-  ensure({ SVC_CHROMIUM: "/opt/chromium" });
-  expect(told()).toEqual([`${INSTALL} bubblewrap iproute2`, `${INSTALL} ${PAGES}`]);
+  ensure({ SVC_CHROMIUM: "/opt/chromium", SVC_CHROMIUM_STEALTH: "/opt/chromium" });
+  expect(told()).toEqual(
+    ["bubblewrap iproute2", "xvfb", PAGES].map((packages) => `${INSTALL} ${packages}`),
+  );
 });
 
 test("a system without apt-get is told what to install", () => {
   program("id", "echo 0");
   expect(ensure()).toEqual([
     "browsers are off, to turn them on install: chromium-headless-shell, bubblewrap, iproute2",
+    "stealth browsers are off, to turn them on install: chromium, xvfb",
     `recordVideo and fonts for many scripts are off, to turn them on install: ${PAGES.replaceAll(" ", ", ")}`,
   ]);
 });

@@ -10,10 +10,10 @@ const LONGEST_WAIT_MS = 1_000;
  * What a frame counts that nobody waits for. A request that is cancelled may leave 1 MiB behind: it costs its machine a wait
  * below 100 ms. A guest that sends such frames without an end is read at a few MiB a second.
  */
-const UNWANTED_FRAME_MS = 0.25;
+const UNWANTED_FRAME_MS = 0.05;
 const UNWANTED_MS_PER_KIB = 2 / 64;
-/** What a broken rule counts. An agent breaks none. */
-const BREACH_MS = 25;
+/** What a broken rule counts, beside its bytes. An agent breaks none: a guest that does is read 250 of them a second. */
+const BREACH_MS = 1;
 
 /**
  * Keeps one machine from taking the host's time from the others, whatever it says. The time of the host's thread is only a part of what

@@ -1,7 +1,7 @@
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 
-/** The connections of a machine break off a moment before its host knows what has ended the machine. */
-const TOLD_MS = 1_000;
+/** The connections of a machine break off a moment before its host knows what has ended the machine; more on a busy host. */
+const TOLD_MS = 10_000;
 
 /** What has ended the calls and sockets of a machine: the code of their close frames, and the reason in words. */
 export interface Ending {

@@ -10,18 +10,22 @@ export async function eachChunk(
   over: Promise<void>,
 ): Promise<void> {
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+  let taken: Promise<void> = Promise.resolve();
   const onData = (chunk: Buffer): void => {
     body.pause();
-    take(chunk).then((wantsMore) => (wantsMore ? body.resume() : resolve()), reject);
+    taken = take(chunk).then((wantsMore) => (wantsMore ? void body.resume() : resolve()));
+    taken.catch(reject);
   };
+  // A body tells its end right after its last chunk, paused or not.
+  const onEnd = (): void => void taken.then(resolve, reject);
   // It stays: a body may break off when nobody reads it any more.
   body.on("error", reject);
-  body.once("end", resolve);
+  body.once("end", onEnd);
   body.on("data", onData);
   try {
     await Promise.race([ended, over]);
   } finally {
     body.off("data", onData);
-    body.off("end", resolve);
+    body.off("end", onEnd);
   }
 }

@@ -6,7 +6,7 @@ import { type KeptCaps, UNCAPPED } from "../../../durable-objects/org/messages.t
 import type { Caller } from "../../context.ts";
 
 /**
- * What an org may keep, for its object to judge by. While D1 does not answer only the records of machines count in GiB: that
+ * The caps of an org, for the org's object to judge by. While D1 does not answer only the records of machines count in GiB: that
  * cap is passed by a little anyway, and no create or resume waits for it.
  */
 export async function keptOf(

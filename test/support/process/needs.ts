@@ -1,6 +1,6 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { TestContext } from "vitest";
-import { judge } from "../../../browser-pool/launch/fitness.ts";
+import { type Fitness, type Unfit, judge } from "../../../browser-pool/launch/fitness.ts";
 import { judgeStealth } from "../../../browser-pool/launch/stealth-fitness.ts";
 import { missingForPages } from "../../../scripts/system-packages.ts";
 
@@ -13,18 +13,18 @@ let knownStealth: ReturnType<typeof judgeStealth> | undefined;
  */
 export async function missingBrowser(): Promise<string | undefined> {
   known ??= judge(process.env.SVC_CHROMIUM || null);
-  const fitness = await known;
-  if (!("hint" in fitness)) return undefined;
-  if (process.env.CI) throw new Error(`CI must have a browser. ${fitness.hint}`);
-  return fitness.hint;
+  return hintOf("a browser", await known);
 }
 
 /** The same for browsers of kind `stealth`. */
 export async function missingStealth(): Promise<string | undefined> {
   knownStealth ??= judgeStealth(process.env.SVC_CHROMIUM_STEALTH || null);
-  const fitness = await knownStealth;
+  return hintOf("stealth browsers", await knownStealth);
+}
+
+function hintOf(what: string, fitness: Fitness | Unfit): string | undefined {
   if (!("hint" in fitness)) return undefined;
-  if (process.env.CI) throw new Error(`CI must have stealth browsers. ${fitness.hint}`);
+  if (process.env.CI) throw new Error(`CI must have ${what}. ${fitness.hint}`);
   return fitness.hint;
 }
 

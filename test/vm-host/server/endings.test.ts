@@ -3,6 +3,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { serverInside } from "../../support/process/server-inside.ts";
 import { bodyOf, pause, pidsOf, post, resume, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, pathOf } from "../rig/rig.ts";
@@ -10,27 +11,15 @@ import { Rig, pathOf } from "../rig/rig.ts";
 const MACHINE_MS = 400_000;
 
 /** Answers /hang never, a WebSocket with one message, and all else at once. */
-const SERVER = `
-import base64, hashlib, http.server, time
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        key = self.headers.get("sec-websocket-key")
+const SERVER = serverInside(`
         if self.path == "/hang":
             time.sleep(100000)
-        self.send_response(101 if key else 200)
-        if key:
-            text = key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-            self.send_header("connection", "Upgrade")
-            self.send_header("upgrade", "websocket")
-            self.send_header("sec-websocket-accept", base64.b64encode(hashlib.sha1(text.encode()).digest()).decode())
-        self.end_headers()
+        key = self.begin()
         self.wfile.write(bytes([0x81, 2]) + b"up" if key else b"up")
         self.wfile.flush()
         if key:
             time.sleep(100000)
-
-http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
-`;
+`);
 
 describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHINE_MS }, () => {
   let rig: Rig;
@@ -68,7 +57,7 @@ describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHIN
 
   /** An upload that goes on when it is told to. */
   async function halfUpload(id: string): Promise<{ answered: Promise<number>; goOn: () => void }> {
-    const { url, headers } = await rig.socket(id, "files?path=/root/half");
+    const { url, headers } = await rig.socket(id, "files?path=/root/up/half");
     const options = { method: "PUT", headers: { ...headers, "content-length": "2000000" } };
     const sent = httpRequest(url.replace(/^ws/, "http"), options);
     sent.on("error", () => {});
@@ -77,7 +66,9 @@ describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHIN
       return response?.statusCode ?? 0;
     });
     sent.write(Buffer.alloc(1_000_000));
-    await expect.poll(() => rig.sh(id, "ls /root | grep -c half || true")).not.toBe("0");
+    // Under a name of its own until it is whole.
+    const begun = () => rig.sh(id, "ls -A /root/up 2>/dev/null | wc -l");
+    await expect.poll(begun, { timeout: MACHINE_MS }).toBe("1");
     return { answered, goOn: () => void sent.write(Buffer.alloc(1_000)) };
   }
 

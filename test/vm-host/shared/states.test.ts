@@ -2,7 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COUNT, pause, post, resume, runs } from "../rig/acts.ts";
+import { COUNT, bodyOf, pause, post, resume, runs } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";
 
@@ -36,7 +36,9 @@ describe.skipIf(await missingMachine())("shares at rest", { timeout: MACHINE_MS 
     await isCounting("left");
     expect((await pause(rig, "left")).sizeBytes).toBeGreaterThan(0);
     await rig.gateway.report("left", ({ state }) => state === "paused");
-    expect((await post(rig, "left", "exec", { cmd: "true" })).status).toBe(404);
+    expect(await bodyOf(await post(rig, "left", "exec", { cmd: "true" }), 409)).toMatchObject({
+      code: "Paused",
+    });
     await runs(rig, 1);
     await isCounting("right");
     expect((await resume(rig, "left")).isolation).toBe("shared");
