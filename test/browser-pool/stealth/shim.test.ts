@@ -29,12 +29,11 @@ const FILES: Record<string, string> = {
   "/shared.js": `const first = navigator.hardwareConcurrency; onconnect = ({ ports: [port] }) => port.postMessage(first)`,
   "/service.js": `const first = navigator.hardwareConcurrency; onmessage = ({ ports: [port] }) => port.postMessage(first)`,
   "/popup": `<script>const first = navigator.hardwareConcurrency;
-    new BroadcastChannel("firsts").postMessage({ url: location.search, first })</script>`,
+    opener.firsts.push({ url: location.search, first })</script>`,
   "/frame": `<script>parent.postMessage(navigator.hardwareConcurrency, "*")</script>`,
   "/hostile": `<script>${HOSTILE}</script><body>hostile`,
   "/": `<title>site</title><body><script>
-    const firsts = [];
-    new BroadcastChannel("firsts").onmessage = ({ data }) => firsts.push(data);
+    var firsts = [];
     const told = (port) => new Promise((resolve) => (port.onmessage = ({ data }) => resolve(data)));
     const times = (count, make) => Promise.all(Array.from({ length: count }, (_, index) => make(index)));
   </script>`,
@@ -145,18 +144,19 @@ describe.skipIf(await missingHeadedBrowser())("the shim", () => {
       expect(new Set(firsts as number[])).toEqual(new Set([CORES]));
     });
 
+  // A Chromium with a window takes minutes for them on a busy computer, with or without the shim.
   test("reaches every one of 200 popups in a burst, and none is lost", async () => {
     const customer = await impatient();
     await customer.call("Target.setAutoAttach", ATTACH);
     const { evaluate } = await open();
     await evaluate(`void times(200, (index) => window.open("/popup?" + index))`);
-    await expect.poll(() => evaluate("firsts.length")).toBe(200);
+    await expect.poll(() => evaluate("firsts.length"), { timeout: 400_000 }).toBe(200);
     const urls = await evaluate(`new Set(firsts.map(({ url }) => url)).size`);
     expect(urls).toBe(200);
     expect(await evaluate(`[...new Set(firsts.map(({ first }) => first))].join()`)).toBe(
       `${CORES}`,
     );
-  });
+  }, 900_000);
 
   test("leans on nothing that a page can change", async () => {
     const { evaluate } = await open("hostile");
