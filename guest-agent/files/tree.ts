@@ -17,6 +17,8 @@ export interface TreeListener {
 interface Folder {
   watcher: FSWatcher;
   below: Set<string>;
+  /** What lies in it came after the watch began, and has not all been told. */
+  isUntold: boolean;
 }
 
 /** Folders that are read at once. */
@@ -67,7 +69,8 @@ export class WatchedTree {
     // The folder around it went meanwhile.
     if (path !== this.#root && !this.#folders.has(dirname(path))) return this.#leave(path);
     try {
-      const folder = this.#add(path);
+      const folder = this.#add(path, isNew);
+      const { isUntold } = folder;
       const gone = new Set(folder.below);
       for (const entry of await readdir(bytesOf(path), {
         withFileTypes: true,
@@ -77,9 +80,10 @@ export class WatchedTree {
         if (this.#folders.get(path) !== folder) return;
         const found = join(path, textOf(entry.name));
         if (entry.isDirectory()) gone.delete(found);
-        if (isNew) this.#listener.heard("rename", found);
-        if (entry.isDirectory() && !this.#skipped.has(found)) this.#enter(found, isNew);
+        if (isUntold) this.#listener.heard("rename", found);
+        if (entry.isDirectory() && !this.#skipped.has(found)) this.#enter(found, isUntold);
       }
+      folder.isUntold = false;
       for (const one of gone) if (!stillThere(one)) this.#leave(one);
     } catch (error) {
       this.#leave(path);
@@ -92,14 +96,15 @@ export class WatchedTree {
    * Watches a folder, again if it was watched: two names may tell of one folder, or another folder has its name by now. The
    * old watch ends when the new one stands: what the kernel holds for it, if it is the same folder, comes to the new one.
    */
-  #add(path: string): Folder {
+  #add(path: string, isNew: boolean): Folder {
     const before = this.#folders.get(path);
     const watcher = countedWatch(path, () =>
       watch(bytesOf(path), RAW, (event, name) => this.#heard(path, event, name)),
     );
     watcher.on("error", this.#listener.failed);
     before?.watcher.close();
-    const folder: Folder = { watcher, below: before?.below ?? new Set() };
+    const { below = new Set<string>(), isUntold = false } = before ?? {};
+    const folder: Folder = { watcher, below, isUntold: isNew || isUntold };
     this.#folders.set(path, folder);
     this.#folders.get(dirname(path))?.below.add(path);
     return folder;

@@ -80,3 +80,15 @@ test("a folder that is removed and made anew at once is watched", async () => {
   }
   expect(told).not.toContain("overflow");
 });
+
+test("a folder that comes while the tree begins is told with what is in it, if it is told", async () => {
+  for (let round = 0; round < 50; round += 1) {
+    const { root, told } = watched();
+    // The tree watches its root by now, and reads what lies in it.
+    mkdirSync(join(root, "new/deep"), { recursive: true });
+    writeFileSync(join(root, "new/deep/file"), "");
+    await caughtUp(root, told, ".");
+    const isNew = told.includes("rename new");
+    await expect.poll(() => !isNew || told.includes("rename new/deep/file")).toBe(true);
+  }
+});
