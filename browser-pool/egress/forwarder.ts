@@ -1,3 +1,4 @@
+import type { Socket as DatagramSocket } from "node:dgram";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
 import {
@@ -10,8 +11,10 @@ import {
 } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Allowance } from "./allowance.ts";
+import { Domains } from "./domains.ts";
 import { Failures } from "./failures.ts";
 import { join } from "./join.ts";
+import { Resolver } from "./resolver.ts";
 import { Refusal, refusalOf } from "./refusal.ts";
 import { type SocksTarget, accept, readPreface, readTarget, refuse } from "./socks.ts";
 import { Targets } from "./targets.ts";
@@ -23,6 +26,8 @@ const CONNECT_MS = 25_000;
 /** More than a browser opens: 32 to each proxy, and its WebSockets. */
 export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
+const NO_PROXIES =
+  "this session has allowed domains, and what lies beyond a proxy cannot be kept to them.";
 
 /**
  * The only way out of a slot, for its browser and for Playwright: a SOCKS proxy. It resolves names itself and connects to
@@ -34,13 +39,16 @@ export class Forwarder {
   readonly failures = new Failures();
   /** The proxies that customers gave contexts. */
   readonly upstreams = new Upstreams();
+  readonly #domains = new Domains();
   readonly #targets: Targets;
   readonly #servers: Server[] = [];
-  readonly #clients = new Set<Socket>();
+  /** The connections, with the host that each leads to; null: to a customer's proxy, or not yet known. */
+  readonly #clients = new Map<Socket, string | null>();
+  #resolver: Resolver | null = null;
   #isClosed = false;
 
   constructor(allowance: Allowance) {
-    this.#targets = new Targets(allowance);
+    this.#targets = new Targets(allowance, this.#domains);
   }
 
   /** Takes connections on unix sockets. */
@@ -66,6 +74,23 @@ export class Forwarder {
     server.on("connection", (client) => void this.#take(client));
   }
 
+  /** Answers questions for names that come to a socket in the network of the slot. */
+  resolve(socket: DatagramSocket): void {
+    this.#resolver = new Resolver(socket, (name) => this.#targets.addressesOf(name));
+    if (this.#isClosed) this.#resolver.close();
+  }
+
+  /**
+   * From now on only these domains and the names below them are reached, or every host when there are none. Connections
+   * that lead elsewhere are closed before this returns.
+   */
+  confine(names: readonly string[]): void {
+    this.#domains.replace(names);
+    if (!this.#domains.isRestricted) return;
+    for (const [client, host] of this.#clients)
+      if (host === null || !this.#domains.has(host)) client.destroy();
+  }
+
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
   open(): void {
     this.#targets.open();
@@ -74,8 +99,9 @@ export class Forwarder {
   close(): void {
     this.#isClosed = true;
     this.#targets.close();
+    this.#resolver?.close();
     for (const server of this.#servers) server.close();
-    for (const client of this.#clients) client.destroy();
+    for (const client of this.#clients.keys()) client.destroy();
   }
 
   async #take(client: Socket): Promise<void> {
@@ -84,7 +110,7 @@ export class Forwarder {
       client.destroy();
       return;
     }
-    this.#clients.add(client);
+    this.#clients.set(client, null);
     const leaving = new AbortController();
     client.once("close", () => {
       this.#clients.delete(client);
@@ -117,6 +143,7 @@ export class Forwarder {
   /** Leads a connection to a customer's proxy, by the rules for every target: the two speak with each other. */
   async #relay(client: Socket, upstream: Upstream, signal: AbortSignal): Promise<void> {
     try {
+      if (this.#domains.isRestricted) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", NO_PROXIES);
       join(client, await this.#connect(upstream, signal, upstream.isTls));
     } catch (error) {
       const { message } = refusalOf(error);
@@ -133,6 +160,7 @@ export class Forwarder {
   async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
+      this.#clients.set(client, host);
       const origin = await this.#connect(target, signal);
       accept(client);
       join(client, origin);

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { isForbiddenAddress } from "@svc/host-kit/egress/forbidden.ts";
 import { isMailPort } from "@svc/host-kit/egress/mail-ports.ts";
 import type { Allowance } from "./allowance.ts";
+import type { Domains } from "./domains.ts";
 import { Refusal } from "./refusal.ts";
 
 const KEPT_MS = 30_000;
@@ -11,16 +12,19 @@ const KEPT_NAMES = 256;
 
 export const PRIVATE = "This address is private and not reachable from here.";
 const MAIL = "Mail ports (25, 465, 587) are closed from here.";
+export const OUTSIDE = "This host is not among the allowed domains of this session.";
 const EARLY = "This browser has no session yet.";
 
 /** Decides which addresses a slot reaches. Until `open` none. */
 export class Targets {
   readonly #allowance: Allowance;
+  readonly #domains: Domains;
   readonly #names = new Map<string, { addresses: LookupAddress[]; until: number }>();
   #isOpen = false;
 
-  constructor(allowance: Allowance) {
+  constructor(allowance: Allowance, domains: Domains) {
     this.#allowance = allowance;
+    this.#domains = domains;
   }
 
   open(): void {
@@ -34,7 +38,9 @@ export class Targets {
   /** The addresses of a host that may be connected to, and no others. Throws a `Refusal` when there are none. */
   async reach(hostname: string, port: number): Promise<LookupAddress[]> {
     if (!this.#isOpen) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", EARLY);
-    const found = await this.#addressesOf(hostname.replace(/^\[|\]$/g, ""));
+    const host = hostname.replace(/^\[|\]$/g, "");
+    this.admit(host);
+    const found = await this.#addressesOf(host);
     const allowed = found.filter(({ address }) => this.#allowance.has(address, port));
     if (isMailPort(port) && allowed.length === 0)
       throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", MAIL);
@@ -42,6 +48,18 @@ export class Targets {
     const good = found.filter((one) => !isForbiddenAddress(one.address) || allowed.includes(one));
     if (good.length === 0) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", PRIVATE);
     return good;
+  }
+
+  /** Throws a `Refusal` when a host is outside the allowed domains. */
+  admit(host: string): void {
+    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", OUTSIDE);
+  }
+
+  /** The public addresses of a name; null when the session may not know it, or nobody does. */
+  async addressesOf(name: string): Promise<LookupAddress[] | null> {
+    if (!this.#isOpen || !this.#domains.has(name)) return null;
+    const found = await this.#addressesOf(name).catch(() => null);
+    return found && found.filter(({ address }) => !isForbiddenAddress(address));
   }
 
   async #addressesOf(host: string): Promise<LookupAddress[]> {

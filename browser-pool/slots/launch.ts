@@ -109,13 +109,15 @@ function browserCommand({ fitness, xvfb }: SlotPlan, folder: string): string[] {
   return onScreen(xvfb, withPreferences(profile, command));
 }
 
-/** Lets the forwarder listen in the network of the browser. */
+/** Lets the forwarder listen, and answer for names, in the network of the browser. */
 async function openWayOut(
   { fitness }: SlotPlan,
   browser: SandboxedProcess,
   forwarder: Forwarder,
 ): Promise<void> {
-  forwarder.serve(await openDoor(fitness.programs.nsenter, await browser.begun));
+  const { server, names } = await openDoor(fitness.programs.nsenter, await browser.begun);
+  forwarder.serve(server);
+  forwarder.resolve(names);
 }
 
 /** Makes what the slot needs: its own folder, and what it shares with Playwright by group or by name. */
