@@ -74,9 +74,10 @@ export class Forwarder {
     server.on("connection", (client) => void this.#take(client));
   }
 
-  /** Answers questions for names that come to a socket in the network of the slot. */
-  resolve(socket: DatagramSocket): void {
-    this.#resolver = new Resolver(socket, (name) => this.#targets.addressesOf(name));
+  /** Answers questions for names that come to a socket in the network of the slot, until they are too many. */
+  resolve(socket: DatagramSocket, onFlood: () => void): void {
+    const lookup = (name: string) => this.#targets.publicAddressesOf(name);
+    this.#resolver = new Resolver(socket, lookup, onFlood);
     if (this.#isClosed) this.#resolver.close();
   }
 

@@ -26,14 +26,16 @@ export type NameLookup = (name: string) => Promise<LookupAddress[] | null>;
 export class Resolver {
   readonly #socket: Socket;
   readonly #lookup: NameLookup;
+  readonly #onFlood: () => void;
   #lookups = 0;
   #questions = 0;
   #secondEnds = 0;
 
-  /** `socket`: bound in the network of the slot. */
-  constructor(socket: Socket, lookup: NameLookup) {
+  /** `socket`: bound in the network of the slot. `onFlood`: the resolver ends for too many questions. */
+  constructor(socket: Socket, lookup: NameLookup, onFlood: () => void) {
     this.#socket = socket;
     this.#lookup = lookup;
+    this.#onFlood = onFlood;
     socket.on("error", () => this.close());
     socket.on("message", (bytes, from) => void this.#take(bytes, from));
   }
@@ -48,7 +50,7 @@ export class Resolver {
   }
 
   async #take(bytes: Buffer, from: RemoteInfo): Promise<void> {
-    if (!this.#counts()) return this.close();
+    if (!this.#counts()) return this.#drown();
     const query = read(bytes);
     if (!query || this.#lookups >= LOOKUPS_MAX) return;
     this.#lookups += 1;
@@ -60,6 +62,11 @@ export class Resolver {
     } finally {
       this.#lookups -= 1;
     }
+  }
+
+  #drown(): void {
+    this.close();
+    this.#onFlood();
   }
 
   /** Whether this question is within the limit. */

@@ -12,7 +12,7 @@ const KEPT_NAMES = 256;
 
 export const PRIVATE = "This address is private and not reachable from here.";
 const MAIL = "Mail ports (25, 465, 587) are closed from here.";
-export const OUTSIDE = "This host is not among the allowed domains of this session.";
+const OUTSIDE = "This host is not among the allowed domains of this session.";
 const EARLY = "This browser has no session yet.";
 
 /** Decides which addresses a slot reaches. Until `open` none. */
@@ -39,8 +39,8 @@ export class Targets {
   async reach(hostname: string, port: number): Promise<LookupAddress[]> {
     if (!this.#isOpen) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", EARLY);
     const host = hostname.replace(/^\[|\]$/g, "");
-    this.admit(host);
-    const found = await this.#addressesOf(host);
+    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", OUTSIDE);
+    const found = await this.#lookUp(host);
     const allowed = found.filter(({ address }) => this.#allowance.has(address, port));
     if (isMailPort(port) && allowed.length === 0)
       throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", MAIL);
@@ -50,19 +50,14 @@ export class Targets {
     return good;
   }
 
-  /** Throws a `Refusal` when a host is outside the allowed domains. */
-  admit(host: string): void {
-    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", OUTSIDE);
-  }
-
-  /** The public addresses of a name; null when the session may not know it, or nobody does. */
-  async addressesOf(name: string): Promise<LookupAddress[] | null> {
+  /** The public addresses of a name; null when the session may not know the name, or nobody does. */
+  async publicAddressesOf(name: string): Promise<LookupAddress[] | null> {
     if (!this.#isOpen || !this.#domains.has(name)) return null;
-    const found = await this.#addressesOf(name).catch(() => null);
+    const found = await this.#lookUp(name).catch(() => null);
     return found && found.filter(({ address }) => !isForbiddenAddress(address));
   }
 
-  async #addressesOf(host: string): Promise<LookupAddress[]> {
+  async #lookUp(host: string): Promise<LookupAddress[]> {
     const family = isIP(host);
     if (family > 0) return [{ address: host, family }];
     const kept = this.#names.get(host);

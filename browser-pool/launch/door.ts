@@ -52,6 +52,10 @@ export async function openDoor(nsenter: string, pid: number): Promise<Door> {
   });
   try {
     return await door.promise;
+  } catch (error) {
+    made.server?.close();
+    made.names?.close();
+    throw error;
   } finally {
     // A helper that lives on would take connections itself.
     helper.kill("SIGKILL");
