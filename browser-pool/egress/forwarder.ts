@@ -26,6 +26,9 @@ const CONNECT_MS = 25_000;
 /** More than a browser opens: 32 to each proxy, and its WebSockets. */
 export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
+const OUTSIDE = "This host is not among the allowed domains of this session.";
+/** What lies beyond a customer's proxy: no host, and never among allowed domains. */
+const BEYOND = "";
 const NO_PROXIES =
   "this session has allowed domains, and what lies beyond a proxy cannot be kept to them.";
 
@@ -42,7 +45,7 @@ export class Forwarder {
   readonly #domains = new Domains();
   readonly #targets: Targets;
   readonly #servers: Server[] = [];
-  /** The connections, with the host that each leads to; null: to a customer's proxy, or not yet known. */
+  /** The connections, with the host that each leads to; null: to none yet. */
   readonly #clients = new Map<Socket, string | null>();
   #resolver: Resolver | null = null;
   #isClosed = false;
@@ -83,13 +86,12 @@ export class Forwarder {
 
   /**
    * From now on only these domains and the names below them are reached, or every host when there are none. Connections
-   * that lead elsewhere are closed before this returns.
+   * that lead elsewhere are closed before this returns; those on their way there are refused.
    */
   confine(names: readonly string[]): void {
     this.#domains.replace(names);
-    if (!this.#domains.isRestricted) return;
     for (const [client, host] of this.#clients)
-      if (host === null || !this.#domains.has(host)) client.destroy();
+      if (host !== null && !this.#domains.has(host)) client.destroy();
   }
 
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
@@ -144,12 +146,30 @@ export class Forwarder {
   /** Leads a connection to a customer's proxy, by the rules for every target: the two speak with each other. */
   async #relay(client: Socket, upstream: Upstream, signal: AbortSignal): Promise<void> {
     try {
-      if (this.#domains.isRestricted) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", NO_PROXIES);
-      join(client, await this.#connect(upstream, signal, upstream.isTls));
+      this.#admit(BEYOND, NO_PROXIES);
+      const origin = await this.#connect(upstream, signal, upstream.isTls);
+      this.#lead(client, origin, BEYOND, NO_PROXIES);
+      join(client, origin);
     } catch (error) {
       const { message } = refusalOf(error);
       await tellRefusal(client, `The proxy of this context is not reached: ${message}`, signal);
     }
+  }
+
+  #admit(host: string, reason: string): void {
+    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", reason);
+  }
+
+  /** Notes where a connection leads from now on, unless the host is not allowed any more. */
+  #lead(client: Socket, origin: Socket, host: string, reason: string): void {
+    try {
+      this.#admit(host, reason);
+    } catch (error) {
+      origin.on("error", () => {});
+      origin.destroy();
+      throw error;
+    }
+    this.#clients.set(client, host);
   }
 
   async #connect({ host, port }: SocksTarget, signal: AbortSignal, isTls = false): Promise<Socket> {
@@ -161,8 +181,9 @@ export class Forwarder {
   async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
-      this.#clients.set(client, host);
+      this.#admit(host, OUTSIDE);
       const origin = await this.#connect(target, signal);
+      this.#lead(client, origin, host, OUTSIDE);
       accept(client);
       join(client, origin);
     } catch (error) {

@@ -12,7 +12,6 @@ const KEPT_NAMES = 256;
 
 export const PRIVATE = "This address is private and not reachable from here.";
 const MAIL = "Mail ports (25, 465, 587) are closed from here.";
-const OUTSIDE = "This host is not among the allowed domains of this session.";
 const EARLY = "This browser has no session yet.";
 
 /** Decides which addresses a slot reaches. Until `open` none. */
@@ -38,9 +37,7 @@ export class Targets {
   /** The addresses of a host that may be connected to, and no others. Throws a `Refusal` when there are none. */
   async reach(hostname: string, port: number): Promise<LookupAddress[]> {
     if (!this.#isOpen) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", EARLY);
-    const host = hostname.replace(/^\[|\]$/g, "");
-    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", OUTSIDE);
-    const found = await this.#lookUp(host);
+    const found = await this.#lookUp(hostname.replace(/^\[|\]$/g, ""));
     const allowed = found.filter(({ address }) => this.#allowance.has(address, port));
     if (isMailPort(port) && allowed.length === 0)
       throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", MAIL);
