@@ -137,14 +137,14 @@ function openShelves(base: Base): Shelves {
 }
 
 function launcherOf(base: Base): (kind: BrowserKind) => LaunchSlot {
-  const { run, hostFitness, allowance, playwrights } = base;
+  const { run, hostFitness, allowance, playwrights, log } = base;
   let launches = 0;
   return (kind) => (index, signal) => {
     const { cgroups } = hostFitness;
     const fitness = hostFitness[kind];
     if (!fitness) return Promise.reject(new Error(`this host serves no ${kind} browsers`));
     launches += 1;
-    const plan = { fitness, cgroups, folder: run.folder, allowance, playwrights };
+    const plan = { fitness, cgroups, folder: run.folder, allowance, playwrights, log };
     const xvfb = "xvfb" in fitness ? { xvfb: fitness.xvfb } : {};
     return launchSlot({ ...plan, ...xvfb }, launches, index, signal);
   };

@@ -1,3 +1,4 @@
+import type { Socket as DatagramSocket } from "node:dgram";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
 import {
@@ -10,8 +11,10 @@ import {
 } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Allowance } from "./allowance.ts";
+import { Domains } from "./domains.ts";
 import { Failures } from "./failures.ts";
 import { join } from "./join.ts";
+import { Resolver } from "./resolver.ts";
 import { Refusal, refusalOf } from "./refusal.ts";
 import { type SocksTarget, accept, readPreface, readTarget, refuse } from "./socks.ts";
 import { Targets } from "./targets.ts";
@@ -23,6 +26,11 @@ const CONNECT_MS = 25_000;
 /** More than a browser opens: 32 to each proxy, and its WebSockets. */
 export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
+const OUTSIDE = "This host is not among the allowed domains of this session.";
+/** What lies beyond a customer's proxy: no host, and never among allowed domains. */
+const BEYOND = "";
+const NO_PROXIES =
+  "this session has allowed domains, and what lies beyond a proxy cannot be kept to them.";
 
 /**
  * The only way out of a slot, for its browser and for Playwright: a SOCKS proxy. It resolves names itself and connects to
@@ -34,13 +42,16 @@ export class Forwarder {
   readonly failures = new Failures();
   /** The proxies that customers gave contexts. */
   readonly upstreams = new Upstreams();
+  readonly #domains = new Domains();
   readonly #targets: Targets;
   readonly #servers: Server[] = [];
-  readonly #clients = new Set<Socket>();
+  /** The connections, with the host that each leads to; null: to none yet. */
+  readonly #clients = new Map<Socket, string | null>();
+  #resolver: Resolver | null = null;
   #isClosed = false;
 
   constructor(allowance: Allowance) {
-    this.#targets = new Targets(allowance);
+    this.#targets = new Targets(allowance, this.#domains);
   }
 
   /** Takes connections on unix sockets. */
@@ -66,6 +77,23 @@ export class Forwarder {
     server.on("connection", (client) => void this.#take(client));
   }
 
+  /** Answers questions for names that come to a socket in the network of the slot, until they are too many. */
+  resolve(socket: DatagramSocket, onFlood: () => void): void {
+    const lookup = (name: string) => this.#targets.publicAddressesOf(name);
+    this.#resolver = new Resolver(socket, lookup, onFlood);
+    if (this.#isClosed) this.#resolver.close();
+  }
+
+  /**
+   * From now on only these domains and the names below them are reached, or every host when there are none. Connections
+   * that lead elsewhere are closed before this returns; those on their way there are refused.
+   */
+  confine(names: readonly string[]): void {
+    this.#domains.replace(names);
+    for (const [client, host] of this.#clients)
+      if (host !== null && !this.#domains.has(host)) client.destroy();
+  }
+
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
   open(): void {
     this.#targets.open();
@@ -74,8 +102,9 @@ export class Forwarder {
   close(): void {
     this.#isClosed = true;
     this.#targets.close();
+    this.#resolver?.close();
     for (const server of this.#servers) server.close();
-    for (const client of this.#clients) client.destroy();
+    for (const client of this.#clients.keys()) client.destroy();
   }
 
   async #take(client: Socket): Promise<void> {
@@ -84,7 +113,7 @@ export class Forwarder {
       client.destroy();
       return;
     }
-    this.#clients.add(client);
+    this.#clients.set(client, null);
     const leaving = new AbortController();
     client.once("close", () => {
       this.#clients.delete(client);
@@ -117,11 +146,30 @@ export class Forwarder {
   /** Leads a connection to a customer's proxy, by the rules for every target: the two speak with each other. */
   async #relay(client: Socket, upstream: Upstream, signal: AbortSignal): Promise<void> {
     try {
-      join(client, await this.#connect(upstream, signal, upstream.isTls));
+      this.#admit(BEYOND, NO_PROXIES);
+      const origin = await this.#connect(upstream, signal, upstream.isTls);
+      this.#lead(client, origin, BEYOND, NO_PROXIES);
+      join(client, origin);
     } catch (error) {
       const { message } = refusalOf(error);
       await tellRefusal(client, `The proxy of this context is not reached: ${message}`, signal);
     }
+  }
+
+  #admit(host: string, reason: string): void {
+    if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", reason);
+  }
+
+  /** Notes where a connection leads from now on, unless the host is not allowed any more. */
+  #lead(client: Socket, origin: Socket, host: string, reason: string): void {
+    try {
+      this.#admit(host, reason);
+    } catch (error) {
+      origin.on("error", () => {});
+      origin.destroy();
+      throw error;
+    }
+    this.#clients.set(client, host);
   }
 
   async #connect({ host, port }: SocksTarget, signal: AbortSignal, isTls = false): Promise<Socket> {
@@ -133,7 +181,9 @@ export class Forwarder {
   async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
+      this.#admit(host, OUTSIDE);
       const origin = await this.#connect(target, signal);
+      this.#lead(client, origin, host, OUTSIDE);
       accept(client);
       join(client, origin);
     } catch (error) {

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { isForbiddenAddress } from "@svc/host-kit/egress/forbidden.ts";
 import { isMailPort } from "@svc/host-kit/egress/mail-ports.ts";
 import type { Allowance } from "./allowance.ts";
+import type { Domains } from "./domains.ts";
 import { Refusal } from "./refusal.ts";
 
 const KEPT_MS = 30_000;
@@ -16,11 +17,13 @@ const EARLY = "This browser has no session yet.";
 /** Decides which addresses a slot reaches. Until `open` none. */
 export class Targets {
   readonly #allowance: Allowance;
+  readonly #domains: Domains;
   readonly #names = new Map<string, { addresses: LookupAddress[]; until: number }>();
   #isOpen = false;
 
-  constructor(allowance: Allowance) {
+  constructor(allowance: Allowance, domains: Domains) {
     this.#allowance = allowance;
+    this.#domains = domains;
   }
 
   open(): void {
@@ -34,7 +37,7 @@ export class Targets {
   /** The addresses of a host that may be connected to, and no others. Throws a `Refusal` when there are none. */
   async reach(hostname: string, port: number): Promise<LookupAddress[]> {
     if (!this.#isOpen) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", EARLY);
-    const found = await this.#addressesOf(hostname.replace(/^\[|\]$/g, ""));
+    const found = await this.#lookUp(hostname.replace(/^\[|\]$/g, ""));
     const allowed = found.filter(({ address }) => this.#allowance.has(address, port));
     if (isMailPort(port) && allowed.length === 0)
       throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", MAIL);
@@ -44,7 +47,14 @@ export class Targets {
     return good;
   }
 
-  async #addressesOf(host: string): Promise<LookupAddress[]> {
+  /** The public addresses of a name; null when the session may not know the name, or nobody does. */
+  async publicAddressesOf(name: string): Promise<LookupAddress[] | null> {
+    if (!this.#isOpen || !this.#domains.has(name)) return null;
+    const found = await this.#lookUp(name).catch(() => null);
+    return found && found.filter(({ address }) => !isForbiddenAddress(address));
+  }
+
+  async #lookUp(host: string): Promise<LookupAddress[]> {
     const family = isIP(host);
     if (family > 0) return [{ address: host, family }];
     const kept = this.#names.get(host);

@@ -7,17 +7,22 @@ import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import { createHostServer } from "@svc/host-kit/server.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Sessions } from "../sessions/sessions.ts";
+import type { SlotCall } from "./call.ts";
 import { openCdp } from "./cdp.ts";
 import { discover } from "./discovery.ts";
-import { drain, endSlot, placeSlot, seeSlot } from "./slots.ts";
+import { drain, endSlot, placeSlot, seeSlot, setSlotDomains } from "./slots.ts";
 import { openWire } from "./ws.ts";
 
 const TOO_MANY = `This session has ${LIMITS.sessionSockets} sockets of /ws and /cdp open, the most that it may have: close one, then connect again.\n`;
-const ROUTES = {
-  slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
-  cdp: { GET: discover },
-  drain: { POST: drain },
-};
+/** By the parts of the path beside the id. */
+const ROUTES = new Map<string, Record<string, (call: SlotCall) => Promise<void>>>(
+  Object.entries({
+    slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
+    "slots/allowed-domains": { POST: setSlotDomains },
+    cdp: { GET: discover },
+    drain: { POST: drain },
+  }),
+);
 const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
@@ -44,10 +49,7 @@ async function answer(
   response: ServerResponse,
 ): Promise<void> {
   const { root, id } = targetOf(request);
-  const methods =
-    root === "slots" || root === "cdp" || (root === "drain" && id === "drain")
-      ? ROUTES[root]
-      : null;
+  const methods = ROUTES.get(root);
   if (!methods || id === null) return replyText(response, 404, "Not found\n");
   const caller = await callerOf(request, front.hostToken, id);
   if (!caller) return replyText(response, 401, "Unauthorized\n");
@@ -79,14 +81,15 @@ async function upgrade(
   refuseUpgrade(socket, 429, TOO_MANY);
 }
 
-/** `/slots/<id>` as its two parts; `/drain` counts as its own id. */
+/** `/slots/<id>/files` as its route, `slots/files`, and the id; `/drain` counts as its own id. */
 function targetOf(request: IncomingMessage): { root: string; id: string | null } {
   const [path = ""] = (request.url ?? "").split("?");
   const [, root = "", id, ...rest] = path.split("/");
-  if (root === "drain" && id === undefined) return { root, id: root };
-  if (!id || rest.length > 0) return { root, id: null };
+  const isDrain = root === "drain";
+  if (isDrain && id === undefined) return { root, id: root };
+  if (isDrain || !id) return { root, id: null };
   try {
-    return { root, id: decodeURIComponent(id) };
+    return { root: [root, ...rest].join("/"), id: decodeURIComponent(id) };
   } catch {
     return { root, id: null };
   }

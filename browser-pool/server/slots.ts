@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { type WireVersion, wireMismatchBody } from "@svc/contract/browser/wire-versions.ts";
 import {
+  SlotDomains,
   type SlotRefused,
   type SlotSeen,
   UNKNOWN_WISH,
@@ -10,6 +11,8 @@ import { messageOf } from "@svc/host-kit/log.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import { readAsk } from "../sessions/wishes.ts";
 import type { SlotCall } from "./call.ts";
+
+const UNCONFINED = "This session was placed without allowed domains.";
 
 /** PUT /slots/:sessionId */
 export async function placeSlot(call: SlotCall): Promise<void> {
@@ -58,6 +61,19 @@ export async function seeSlot({ sessions, id, response }: SlotCall): Promise<voi
 export async function endSlot({ sessions, id, response }: SlotCall): Promise<void> {
   sessions.end(id);
   replyText(response, 204);
+}
+
+/** POST /slots/:sessionId/allowed-domains. In force when it is answered. */
+export async function setSlotDomains({ sessions, log, id, request, response }: SlotCall) {
+  const read = SlotDomains.safeParse(await readJson(request, LIMITS.hostBodyBytes));
+  if (!read.success) return replyText(response, 400, "Malformed domains\n");
+  const session = sessions.get(id);
+  if (!session) return replyText(response, 404, "No such session\n");
+  if (!session.isConfined) return refuse(response, 409, { error: UNCONFINED });
+  const { domains } = read.data;
+  session.slot.confine(domains);
+  log.info({ slot: session.slot.number, domains: domains.length }, "domains_replaced");
+  replyJson(response, 200, { ok: true });
 }
 
 /** POST /drain */

@@ -22,6 +22,8 @@ export class Session {
   readonly slot: Slot;
   readonly placed: SlotPlaced;
   readonly sockets: CustomerSockets;
+  /** Whether the session was placed with allowed domains: only then can they be replaced. */
+  readonly isConfined: boolean;
   readonly #cancelDeadline: () => void;
 
   constructor(
@@ -34,6 +36,7 @@ export class Session {
     this.id = id;
     this.slot = slot;
     this.placed = placed;
+    this.isConfined = ask.allowedDomains !== undefined;
     this.sockets = new CustomerSockets(on.change);
     this.#cancelDeadline = setAlarm(ask.expiresAt, on.deadline);
   }

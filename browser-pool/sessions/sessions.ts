@@ -179,7 +179,7 @@ export class Sessions {
       deadline: () => this.#finish(id, "expired"),
     });
     this.#sessions.set(id, session);
-    slot.open();
+    slot.open(ask.allowedDomains ?? []);
     void slot.died.then(() => this.#finish(id, "browser_crashed"));
     this.#options.log.info({ slot: slot.number, acquiredMs }, "session_placed");
     this.#options.onChange();

@@ -1,7 +1,7 @@
 import { PlaceSlot, SLOT_WISHES, type SlotWish } from "@svc/contract/host-protocol/slots.ts";
 
-/** The wishes that this pool keeps, as its heartbeat says. */
-export const KEPT_WISHES: readonly SlotWish[] = [];
+/** The wishes that this pool keeps, as its heartbeat says, for sessions of kind `stealth`. Those of kind `fast` have none. */
+export const KEPT_WISHES: readonly SlotWish[] = ["allowedDomains"];
 
 /** A placement as the gateway asks for it; the wishes that this pool does not keep; or `malformed`. */
 export type ReadAsk = { ask: PlaceSlot } | { unkept: string[] } | "malformed";
@@ -10,8 +10,9 @@ export type ReadAsk = { ask: PlaceSlot } | { unkept: string[] } | "malformed";
 export function readAsk(body: unknown): ReadAsk {
   const { success, data, error } = PlaceSlot.safeParse(body);
   if (success) {
+    const keepsAny = data.kind === "stealth";
     const unkept = SLOT_WISHES.filter(
-      (wish) => data[wish] !== undefined && !KEPT_WISHES.includes(wish),
+      (wish) => data[wish] !== undefined && !(keepsAny && KEPT_WISHES.includes(wish)),
     );
     return unkept.length > 0 ? { unkept } : { ask: data };
   }

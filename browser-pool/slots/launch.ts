@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { Cgroups } from "@svc/host-kit/cgroups.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
-import { messageOf } from "@svc/host-kit/log.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { isObject } from "../cdp/envelope.ts";
 import { CdpMux } from "../cdp/mux.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
@@ -42,6 +42,7 @@ export interface SlotPlan {
   cgroups: Cgroups | null;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  log: Log;
 }
 
 const kindOf = ({ xvfb }: SlotPlan): BrowserKind => (xvfb ? "stealth" : "fast");
@@ -69,7 +70,7 @@ export async function launchSlot(
     signal.throwIfAborted();
     const [connected] = await Promise.all([
       connect(browser, plan, key, new PlainWire(forwarder)),
-      openWayOut(plan, browser, forwarder),
+      openWayOut(plan, browser, forwarder, number),
     ]);
     return new Slot({ number, index, kind: kindOf(plan) }, parts, connected);
   } catch (error) {
@@ -112,13 +113,17 @@ function browserCommand({ fitness, xvfb }: SlotPlan, folder: string): string[] {
   return onScreen(xvfb, withPreferences(profile, command));
 }
 
-/** Lets the forwarder listen in the network of the browser. */
+/** Lets the forwarder listen, and answer for names, in the network of the browser. */
 async function openWayOut(
-  { fitness }: SlotPlan,
+  { fitness, log }: SlotPlan,
   browser: SandboxedProcess,
   forwarder: Forwarder,
+  slot: number,
 ): Promise<void> {
-  forwarder.serve(await openDoor(fitness.programs.nsenter, await browser.begun));
+  const onFlood = (): void => log.warn({ slot }, "names_flooded");
+  const { server, names } = await openDoor(fitness.programs.nsenter, await browser.begun);
+  forwarder.serve(server);
+  forwarder.resolve(names, onFlood);
 }
 
 /** Makes what the slot needs: its own folder, and what it shares with Playwright by group or by name. */

@@ -102,14 +102,23 @@ export class Slot implements SlotNames {
     }
   }
 
-  /** Opens the way out of the browser, once it has a session, and sees to it that the session keeps to its cap of files. */
-  open(): void {
+  /**
+   * Opens the way out of the browser, once it has a session, and sees to it that the session keeps to its cap of files.
+   * `allowedDomains`: nothing else is reached; none: no restriction.
+   */
+  open(allowedDomains: readonly string[]): void {
     const { forwarder, shared, process } = this.#parts;
+    forwarder.confine(allowedDomains);
     forwarder.open();
     this.#unwatch = watchFolder(shared.files, FILES_CAP, () => {
       this.#excess = `files beyond ${FILES_CAP.bytes / MIB} MiB or ${FILES_CAP.entries} entries`;
       void process?.kill();
     });
+  }
+
+  /** Replaces the domains that the browser reaches. They are in force when this returns. */
+  confine(allowedDomains: readonly string[]): void {
+    this.#parts.forwarder.confine(allowedDomains);
   }
 
   /** Ends the browser and removes all that belongs to it. */

@@ -130,12 +130,10 @@ describe.skipIf(await missingBrowser())("the multiplexer", () => {
       cgroups: null,
     };
     const root = rootOf(folder);
-    playwrights = await PlaywrightProcesses.open({
-      root,
-      hostFitness,
-      log: createLog("test", "silent"),
-    });
-    const plan = { ...hostFitness, folder, playwrights, allowance: await Allowance.of([]) };
+    const log = createLog("test", "silent");
+    playwrights = await PlaywrightProcesses.open({ root, hostFitness, log });
+    const allowance = await Allowance.of([]);
+    const plan = { ...hostFitness, folder, playwrights, allowance, log };
     let count = 0;
     another = () => launchSlot(plan, ++count, count - 1, new AbortController().signal);
     slot = await another();

@@ -180,7 +180,7 @@ describe.skipIf(noBrowser)("placement", () => {
   });
 
   test.each([
-    ["that it does not keep", { allowedDomains: ["a.example"] }, "allowedDomains"],
+    ["that it does not keep for this kind", { allowedDomains: ["a.example"] }, "allowedDomains"],
     ["that it does not know", { colour: "red" }, "colour"],
     [
       "that it does not know of a profile",
@@ -201,7 +201,7 @@ describe.skipIf(noBrowser)("placement", () => {
   });
 
   test("the heartbeat names the wishes that are kept", async () => {
-    expect((await rig.gateway.beat(() => true)).keeps).toEqual([]);
+    expect((await rig.gateway.beat(() => true)).keeps).toEqual(["allowedDomains"]);
   });
 
   test("a session whose deadline has passed is not placed", async () => {

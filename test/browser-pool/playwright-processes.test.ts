@@ -24,7 +24,8 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     const own = { fitness: { ...fitness, isolation: "shared-uid" as const }, cgroups: null };
     const log = createLog("test", "silent");
     playwrights = await PlaywrightProcesses.open({ root: rootOf(folder), hostFitness: own, log });
-    const plan = { ...own, folder, playwrights, allowance: await Allowance.of([]) };
+    const allowance = await Allowance.of([]);
+    const plan = { ...own, folder, playwrights, allowance, log };
     const { signal } = new AbortController();
     for (const index of [0, 1, 2, 3, 4, 5, 6])
       slots.push(await launchSlot(plan, index + 1, index, signal));

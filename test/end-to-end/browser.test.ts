@@ -140,6 +140,30 @@ test.skipIf(await missingStealth())(
   },
 );
 
+test.skipIf(await missingStealth())(
+  "a session with allowed domains reaches these alone, until they are replaced",
+  async () => {
+    const session = await create({ stealth: true, allowedDomains: ["LOCALHOST."] });
+    expect(session.allowedDomains).toEqual(["localhost"]);
+    const path = `/sessions/${session.sessionId}`;
+    const replace = async (domains: string[]): Promise<unknown> =>
+      (await call(`${path}/allowed-domains`, "POST", { domains })).json();
+    const page = pageOf(await chromium.connect(session.wsEndpoint));
+    const byName = site.url.replace("127.0.0.1", "localhost");
+    const statuses = async () => [
+      (await page.goto(byName))?.status(),
+      (await page.goto(site.url))?.status(),
+    ];
+    expect(await statuses()).toEqual([200, 403]);
+    const domains = ["other.example"];
+    expect(await replace(domains)).toEqual({ ok: true, domains });
+    expect(await statuses()).toEqual([403, 403]);
+    expect(await replace([])).toEqual({ ok: true, domains: [] });
+    expect(await statuses()).toEqual([200, 200]);
+    await call(path, "DELETE");
+  },
+);
+
 test("both endpoints see one browser", async () => {
   const session = await create();
   const wire = await chromium.connect(session.wsEndpoint);

@@ -108,6 +108,14 @@ describe("hostnames", () => {
     "a_b.com",
     `${"a".repeat(64)}.com`,
     `${"a.".repeat(130)}com`,
+    "93.184.215.14",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "a.0x",
+    "a.1.",
+    "１２７.０.０.１",
   ])("%o is no bare hostname", (text) => expect(normaliseHostname(text)).toBeNull());
 
   test("a list loses its repeats, however they were spelled", () => {
