@@ -1,3 +1,4 @@
+import * as z from "zod";
 import type { ClientCall } from "./call.ts";
 import { type Envelope, EnvelopeReader, type JsonObject, isObject } from "./envelope.ts";
 import { Inflow } from "./inflow.ts";
@@ -6,6 +7,7 @@ import { Outflow } from "./outflow.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { Route } from "./route.ts";
 import { type Call, SessionTree, type MuxClient, type MuxSession } from "./sessions.ts";
+import { RESUME, Starts, startKindOf } from "./starts.ts";
 
 const NO_SESSION = { code: -32001, message: "Session with given id not found." };
 
@@ -22,6 +24,16 @@ export interface Wire {
   /** A call of a client, as the browser is to have it. */
   chained(call: ClientCall): ClientCall;
 }
+
+/** A target that has been attached, and that runs when its client lets it. */
+const Stopped = z.object({
+  waitingForDebugger: z.literal(true),
+  targetInfo: z.object({
+    targetId: z.string(),
+    type: z.string(),
+    canAccessOpener: z.boolean().default(false),
+  }),
+});
 
 const UNCHANGED: Wire = { plain: (bytes) => bytes, chained: (call) => call };
 
@@ -48,6 +60,8 @@ export class CdpMux {
   readonly #hidden = new Set<string>();
   /** The only client that sees new targets now; null when all do. */
   #seer: MuxClient | null = null;
+  /** Null while a new target runs as soon as one client lets it. */
+  #starts: Starts | null = null;
   #nextId = 1;
   #isClosed = false;
 
@@ -70,14 +84,22 @@ export class CdpMux {
     });
   }
 
-  /** How many clients are attached. */
+  /** How many clients are attached that are not the pool itself. */
   get clientCount(): number {
-    return this.#clients.size;
+    return [...this.#clients].filter(({ isOfPool = false }) => !isOfPool).length;
   }
 
   /** How much the multiplexer remembers, for tests that look for leaks. */
-  get remembered(): { sessions: number; calls: number; clients: number } {
-    return { ...this.#tree.size, clients: this.#clients.size };
+  get remembered(): { sessions: number; calls: number; clients: number; starts: number } {
+    return { ...this.#tree.size, clients: this.#clients.size, starts: this.#starts?.size ?? 0 };
+  }
+
+  /** From now on a new target runs when all the clients that it was stopped for are ready, `leading` among them. */
+  startTogether(leading: MuxClient): void {
+    this.#starts ??= new Starts(
+      (sessionId) => this.#tree.get(sessionId) !== null,
+      (sessionId) => this.#tree.get(sessionId)?.client === leading,
+    );
   }
 
   /** Gives a client its browser-level session. */
@@ -94,7 +116,7 @@ export class CdpMux {
     this.#clients.delete(client);
     const root = this.#tree.rootOf(client);
     if (!root) return;
-    this.#tree.forget(root.id);
+    this.#forget(root.id);
     this.#forgetRoot(root.id);
   }
 
@@ -106,6 +128,17 @@ export class CdpMux {
       client.answer({ id: call.id, error: NO_SESSION, ...where });
       return true;
     }
+    if (call.method !== RESUME || !this.#starts) return this.#pass(session, call);
+    const where = call.sessionId ? { sessionId: call.sessionId } : {};
+    this.#starts.take(session.id, {
+      send: () => this.#pass(session, call),
+      answer: () => client.answer({ id: call.id, result: {}, ...where }),
+    });
+    return true;
+  }
+
+  #pass(session: MuxSession, call: ClientCall): boolean {
+    const { client } = session;
     const id = this.#nextId++;
     this.#tree.addCall(id, { client, clientId: call.id, method: call.method, session });
     return this.#pipe.write(messageOf(this.#wire.chained(call), id, session.id));
@@ -146,9 +179,22 @@ export class CdpMux {
     const child = CHILD_EVENTS.has(envelope.method) ? envelope.child : null;
     const isAttached = envelope.method === "Target.attachedToTarget";
     if (child && (this.#hidden.delete(child) || this.#hides(session, child, isAttached))) return;
-    if (child && isAttached) this.#tree.addChild(child, session);
+    if (child && isAttached) this.#begin(child, session, envelope);
     session.client.deliver(envelope, null, session.parent !== null);
-    if (child && !isAttached) this.#tree.forget(child);
+    if (child && !isAttached) this.#forget(child);
+  }
+
+  #begin(child: string, session: MuxSession, envelope: Envelope): void {
+    this.#tree.addChild(child, session);
+    const stopped = this.#starts && Stopped.safeParse(envelope.object().params).data;
+    if (!stopped) return;
+    const { targetId, type, canAccessOpener } = stopped.targetInfo;
+    this.#starts?.stopped(targetId, child, startKindOf(type, canAccessOpener));
+  }
+
+  #forget(sessionId: string): void {
+    this.#tree.forget(sessionId);
+    this.#starts?.sweep();
   }
 
   /** Lets go of a target that the browser has attached to a client that is not to see it. */

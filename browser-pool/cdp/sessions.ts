@@ -8,10 +8,14 @@ export interface Missed {
 
 /** A client of the multiplexer. */
 export interface MuxClient {
+  /** Whether the client is the pool itself, and nobody who drives the browser. */
+  readonly isOfPool?: boolean;
   /** Takes a message of one of the client's sessions; a reply carries the id that the client gave. */
   deliver(envelope: Envelope, id: number | null, keepsSession: boolean): void;
   /** Hears that a message of one of the client's sessions was too long to be passed: the reply to its call, or an event. */
   missed(call: Missed | null, sessionId: string | null): void;
+  /** Hears that a session has ended with this call unanswered. Customers hear of it by the end of their session alone, as from Chromium. */
+  forgotten?(clientId: number): void;
   /** Takes a reply that the multiplexer made itself. */
   answer(message: JsonObject): void;
   /** Called when the browser is gone. */
@@ -66,10 +70,16 @@ export class SessionTree {
     const session = this.#sessions.get(id);
     if (!session) return;
     for (const child of session.children) this.forget(child.id);
-    for (const call of session.calls) this.#calls.delete(call);
+    for (const call of session.calls) this.#forgetCall(call);
     session.parent?.children.delete(session);
     if (!session.parent) this.#roots.delete(session.client);
     this.#sessions.delete(id);
+  }
+
+  #forgetCall(id: number): void {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    call?.client.forgotten?.(call.clientId);
   }
 
   addCall(id: number, call: Call): void {

@@ -1,4 +1,4 @@
-import { SCREEN } from "./screen.ts";
+import { stealthFlags } from "../stealth/flags.ts";
 
 const DISABLED_FEATURES = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -81,18 +81,12 @@ export function fastFlags(profileDir: string, proxyPort: number): string[] {
   return [...AUTOMATION, ...HEADLESS, ...connected(profileDir, proxyPort)];
 }
 
-/** A window over the whole screen. */
 const HEADED = [
-  "--window-position=0,0",
-  `--window-size=${SCREEN.width},${SCREEN.height}`,
   "--mute-audio",
   // As the headless shell does by itself: a process for each site of a profile would take longer than a create may.
   "--disable-site-isolation-trials",
 ];
-/** Pages of a driven browser see it in `navigator.webdriver`. */
-const UNMARKED = ["--disable-blink-features=AutomationControlled"];
-
 /** The command line of a browser of kind `stealth`. */
 export function headedFlags(profileDir: string, proxyPort: number): string[] {
-  return [...AUTOMATION, ...HEADED, ...UNMARKED, ...connected(profileDir, proxyPort)];
+  return [...AUTOMATION, ...HEADED, ...stealthFlags(), ...connected(profileDir, proxyPort)];
 }

@@ -10,6 +10,7 @@ import type { CdpMux } from "../cdp/mux.ts";
 import { Pieces } from "../cdp/pieces.ts";
 import { CdpPipe } from "../cdp/pipe.ts";
 import type { Missed, MuxClient } from "../cdp/sessions.ts";
+import { HumanMouse } from "../stealth/mouse.ts";
 import { PlaywrightGone } from "./ending.ts";
 import { HandedSockets } from "./handed-sockets.ts";
 import { type Answer, type Question, controlText, isControl, readAnswer } from "./messages.ts";
@@ -31,6 +32,8 @@ interface Waiting {
 export interface Surroundings {
   /** Whether this Playwright has no client while others drive the browser. */
   isUnwatched: () => boolean;
+  /** Whether the mouse of its clients is to move as a hand moves it. */
+  hasHand: boolean;
   /** The browser has sent a message that is too long for the Playwright, and that was thrown away. */
   onTooLong: (reason: string) => void;
   /** A customer's socket was handed over and never taken. */
@@ -56,6 +59,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
   readonly #socket: Socket;
   readonly #line: CdpPipe;
   readonly #slot: Surroundings;
+  readonly #mouse: HumanMouse | null;
   /** Of a message that is not complete: a control message or a call. */
   #control: Pieces | null = null;
   #call = new CallReader();
@@ -73,6 +77,9 @@ export class AttachedPlaywright implements MuxClient, Sender {
     this.#mux = mux;
     this.#browser = browser;
     this.#socket = socket;
+    const move = (sessionId: string, params: JsonObject): Promise<unknown> =>
+      mux.call("Input.dispatchMouseEvent", params, sessionId);
+    this.#mouse = slot.hasHand ? new HumanMouse({ pass: (call) => this.#pass(call), move }) : null;
     this.#line = new CdpPipe(socket, socket, browser.turns);
     const ask = (message: Question): void => void this.#line.write(controlText(message));
     this.sockets = new HandedSockets(browser, ask, slot.onUntaken);
@@ -220,6 +227,11 @@ export class AttachedPlaywright implements MuxClient, Sender {
       this.answer(forbiddenReply(call, forbidden));
       return;
     }
+    if (this.#mouse) this.#mouse.send(call);
+    else this.#pass(call);
+  }
+
+  #pass(call: ClientCall): void {
     if (this.#mux.send(this, call)) return;
     this.hold();
     this.#browser.whenWritable(() => this.release());
@@ -253,6 +265,7 @@ export class AttachedPlaywright implements MuxClient, Sender {
   #close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#mouse?.close();
     this.#mux.inflow.remove(this);
     this.#mux.detach(this);
     this.#release();

@@ -263,6 +263,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
     const { version } = process;
     return {
       isUnwatched,
+      hasHand: this.#kind === "stealth",
       onUntaken: () => log.warn({ version }, "socket_not_taken"),
       onTooLong: (reason) => log.warn({ version, reason }, "message_too_long"),
       onNonsense: (nonsense) => log.error({ version, nonsense }, "playwright_talks_nonsense"),

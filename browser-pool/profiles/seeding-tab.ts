@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { JsonObject } from "../cdp/envelope.ts";
 import { embedding } from "./page-scripts.ts";
-import type { OwnClient } from "./own-client.ts";
+import type { OwnClient } from "../cdp/own-client.ts";
 
 /** Frames at once: while the browser opens one, the page of another is at work. */
 const FRAMES = 3;

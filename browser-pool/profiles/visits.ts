@@ -1,7 +1,7 @@
 import type { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
 import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
-import { type CdpEvent, OwnClient } from "./own-client.ts";
+import { type CdpEvent, OwnClient } from "../cdp/own-client.ts";
 import { OUTER_PAGE, restoringPage } from "./page-scripts.ts";
 import { type Reports, SeedingTab } from "./seeding-tab.ts";
 

@@ -20,6 +20,8 @@ import { onScreen, withPreferences } from "../launch/screen.ts";
 import { egressOf, filesOf, newKey, rootOf } from "../playwrights/folders.ts";
 import type { PlaywrightProcesses } from "../playwrights/processes.ts";
 import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
+import { STEALTH_ENVIRONMENT } from "../stealth/flags.ts";
+import { Shim } from "../stealth/shim.ts";
 import { type Browser, Slot, type SlotParts, inBrowser, removeSlot } from "./slot.ts";
 
 /** Ends a launch that hangs. A sound launch on a small, busy computer takes up to a third of it. */
@@ -106,7 +108,8 @@ function browserCommand({ fitness, xvfb }: SlotPlan, folder: string): string[] {
   const { chromium } = fitness.programs;
   const profile = join(folder, "profile");
   if (!xvfb) return [chromium, ...fastFlags(profile, PROXY_PORT)];
-  const command = [chromium, ...headedFlags(profile, PROXY_PORT)];
+  const variables = Object.entries(STEALTH_ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
+  const command = ["/usr/bin/env", ...variables, chromium, ...headedFlags(profile, PROXY_PORT)];
   return onScreen(xvfb, withPreferences(profile, command));
 }
 
@@ -156,12 +159,18 @@ async function connect(
   const playwrights = new SlotPlaywrights(plan.playwrights, { key, kind: kindOf(plan) }, mux, pipe);
   try {
     await inBrowser(prepared(mux), LAUNCH_MS, died);
+    if (plan.xvfb) await inBrowser(unmark(mux, plan), LAUNCH_MS, died);
     // Pages see an attached Playwright: nothing attaches to a stealth browser before a client asks for it.
     if (!plan.xvfb) await inBrowser(playwrights.prove(), LAUNCH_MS, died);
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
   return { pipe, mux, playwrights, died };
+}
+
+/** Before any other client attaches: what others call comes after the calls of the shim then. */
+async function unmark(mux: CdpMux, { playwrights: { log } }: SlotPlan): Promise<void> {
+  await Shim.start(mux, (reason) => log.warn({ reason }, "override_refused"));
 }
 
 async function prepared(mux: CdpMux): Promise<void> {

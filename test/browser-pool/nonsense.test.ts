@@ -13,6 +13,7 @@ async function attached() {
   const onNonsense = vi.fn<(nonsense: string) => void>();
   const one = new AttachedPlaywright(near, new CdpMux(browser, () => {}), browser, {
     isUnwatched: () => false,
+    hasHand: false,
     onUntaken: () => {},
     onTooLong: () => {},
     onNonsense,

@@ -1,8 +1,8 @@
-import type { Envelope, JsonObject } from "../cdp/envelope.ts";
-import { isObject } from "../cdp/envelope.ts";
-import { tooLongText } from "../cdp/message-ends.ts";
-import type { CdpMux } from "../cdp/mux.ts";
-import type { Missed, MuxClient } from "../cdp/sessions.ts";
+import type { Envelope, JsonObject } from "./envelope.ts";
+import { isObject } from "./envelope.ts";
+import { tooLongText } from "./message-ends.ts";
+import type { CdpMux } from "./mux.ts";
+import type { Missed, MuxClient } from "./sessions.ts";
 
 /** An event of one of the client's sessions; of its browser-level session when `sessionId` is null. */
 export interface CdpEvent {
@@ -13,6 +13,7 @@ export interface CdpEvent {
 
 /** The pool itself as a client of a browser's multiplexer. */
 export class OwnClient implements MuxClient {
+  readonly isOfPool = true;
   readonly #mux: CdpMux;
   readonly #onEvent: (event: CdpEvent) => void;
   readonly #calls = new Map<number, PromiseWithResolvers<JsonObject>>();
@@ -65,6 +66,10 @@ export class OwnClient implements MuxClient {
     this.#calls.delete(id);
     if (isObject(error)) call.reject(new Error(String(error.message)));
     else call.resolve(isObject(result) ? result : {});
+  }
+
+  forgotten(clientId: number): void {
+    this.answer({ id: clientId, error: { message: "the session has ended" } });
   }
 
   gone(): void {
