@@ -90,13 +90,30 @@ function answer(socket: Socket, reply: number): void {
   socket.write(Buffer.from([VERSION, reply, 0, IPV4, 0, 0, 0, 0, 0, 0]));
 }
 
-/** The next `length` bytes; what comes after them stays in the socket. */
+/** The next `length` bytes; what comes after them stays in the socket. Rejects when the socket ends before, or `signal` does. */
 export async function take(socket: Socket, length: number, signal: AbortSignal): Promise<Buffer> {
-  for (;;) {
+  let taken = Buffer.alloc(0);
+  while (taken.length < length) {
     signal.throwIfAborted();
-    const bytes: unknown = length === 0 ? Buffer.alloc(0) : socket.read(length);
-    if (Buffer.isBuffer(bytes) && bytes.length === length) return bytes;
-    if (bytes !== null) throw new Error("the client left in the middle");
-    await once(socket, "readable", { signal });
+    // All that is there: a socket with a rest is readable again at once, and again, with nobody else being served.
+    const bytes: unknown = socket.read();
+    if (Buffer.isBuffer(bytes)) taken = Buffer.concat([taken, bytes]);
+    else if (socket.readableEnded || socket.destroyed)
+      throw new Error("the client left in the middle");
+    else await readable(socket, signal);
+  }
+  if (taken.length > length) socket.unshift(taken.subarray(length));
+  return taken.subarray(0, length);
+}
+
+/** Resolves when there is something to read, or nothing more to come. */
+async function readable(socket: Socket, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  try {
+    const events = ["readable", "end", "close"];
+    await Promise.race(events.map((event) => once(socket, event, { signal: either })));
+  } finally {
+    over.abort();
   }
 }

@@ -102,6 +102,32 @@ test("an origin that resets ends its own connection and nothing else", async () 
   expect(await ask(`10.0.0.1:80`, "reset")).toBe(NOT_ALLOWED);
 });
 
+test("a client whose words come byte by byte, or only half, keeps nobody waiting", async () => {
+  const half = connect(join(folder, "s"));
+  onTestFinished(() => void half.destroy());
+  half.write(Buffer.from([5]));
+  const slow = connect(join(folder, "s"));
+  onTestFinished(() => void slow.destroy());
+  const name = Buffer.from("127.0.0.1");
+  const target = [5, 1, 0, 3, name.length, ...name, site.port >> 8, site.port & 255];
+  const heard: Buffer[] = [];
+  slow.on("data", (bytes: Buffer) => heard.push(bytes));
+  for (const byte of [5, 1, 0, ...target]) {
+    slow.write(Buffer.from([byte]));
+    expect(await ask(`127.0.0.1:${site.port}`)).toBe("HTTP/1.1 200 OK");
+  }
+  await expect.poll(() => Buffer.concat(heard).toString("hex")).toMatch(/^05000500/);
+});
+
+test("a client that leaves in the middle of its words is let go", async () => {
+  for (const words of [[5], [5, 1], [5, 1, 0, 5, 1], [0, 1], [0, 0, 9, 104]]) {
+    const socket = connect(join(folder, "s")).resume();
+    socket.end(Buffer.from(words));
+    await once(socket, "close");
+  }
+  expect(await ask(`127.0.0.1:${site.port}`)).toBe("HTTP/1.1 200 OK");
+});
+
 test("a client that says nothing, or something else, is let go", async () => {
   const socket = connect(join(folder, "s"));
   const ended = once(socket, "close");
