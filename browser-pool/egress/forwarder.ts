@@ -47,6 +47,8 @@ export class Forwarder {
   readonly #servers: Server[] = [];
   /** The connections, with the host that each leads to; null: to none yet. */
   readonly #clients = new Map<Socket, string | null>();
+  /** The connections that hear of a refusal when they say their first word. */
+  readonly #refused = new Set<Socket>();
   #resolver: Resolver | null = null;
   #isClosed = false;
 
@@ -86,12 +88,14 @@ export class Forwarder {
 
   /**
    * From now on only these domains and the names below them are reached, or every host when there are none. Connections
-   * that lead elsewhere are closed before this returns; those on their way there are refused.
+   * that lead elsewhere are closed before this returns; those on their way there are refused. Refused ones are closed, too: a
+   * browser keeps some for later, when their host may be allowed.
    */
   confine(names: readonly string[]): void {
     this.#domains.replace(names);
     for (const [client, host] of this.#clients)
       if (host !== null && !this.#domains.has(host)) client.destroy();
+    for (const client of this.#refused) client.destroy();
   }
 
   /** From now on public addresses, and the exact pairs of SVC_EGRESS_ALLOW, are reached. */
@@ -117,6 +121,7 @@ export class Forwarder {
     const leaving = new AbortController();
     client.once("close", () => {
       this.#clients.delete(client);
+      this.#refused.delete(client);
       leaving.abort();
     });
     client.on("error", () => client.destroy());
@@ -152,6 +157,7 @@ export class Forwarder {
       join(client, origin);
     } catch (error) {
       const { message } = refusalOf(error);
+      if (!client.destroyed) this.#refused.add(client);
       await tellRefusal(client, `The proxy of this context is not reached: ${message}`, signal);
     }
   }
@@ -190,6 +196,7 @@ export class Forwarder {
       const refusal = refusalOf(error);
       this.failures.note(host, port, refusal);
       if (refusal.reason !== null) {
+        if (!client.destroyed) this.#refused.add(client);
         accept(client);
         await tellRefusal(client, refusal.reason, signal);
       } else {

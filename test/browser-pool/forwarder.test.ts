@@ -119,6 +119,19 @@ test("a client whose words come byte by byte, or only half, keeps nobody waiting
   await expect.poll(() => Buffer.concat(heard).toString("hex")).toMatch(/^05000500/);
 });
 
+test("a refused connection that a browser keeps is closed when the allowed domains are others", async () => {
+  const made = await listening("kept");
+  onTestFinished(() => made.close());
+  made.confine(["other.test"]);
+  made.open();
+  const { reply, socket } = await askSocks(join(folder, "kept"), "127.0.0.1", site.port);
+  expect(reply).toBe(0);
+  socket.resume();
+  made.confine([]);
+  await once(socket, "close");
+  expect(await ask(`127.0.0.1:${site.port}`, "kept")).toBe("HTTP/1.1 200 OK");
+});
+
 test("a client that leaves in the middle of its words is let go", async () => {
   for (const words of [[5], [5, 1], [5, 1, 0, 5, 1], [0, 1], [0, 0, 9, 104]]) {
     const socket = connect(join(folder, "s")).resume();
