@@ -1,4 +1,4 @@
-/** One range of bytes as a `Range` header asks for it (RFC 9110, 14): from an offset on, at most `length` bytes, or the last `suffix` bytes. */
+/** The wish of a `Range` header (RFC 9110, 14): bytes from an offset on, at most `length` of them, or the last `suffix` bytes. */
 export type ByteRange = { offset: number; length?: number } | { suffix: number };
 
 /** Where a range lies, in bytes. */

@@ -46,7 +46,7 @@ export async function createVolume(
   const { name, sizeMb, metadata } = volumeFields(asked);
   const volumeId = newVolumeId();
   const labels = metadata ? JSON.stringify(metadata) : null;
-  // One statement counts and enters: two creates of one moment never share the last place.
+  // The statement counts and inserts at once: two creates of one moment never share the last place.
   const sql = `INSERT INTO volumes (org_id, id, name, size_mb, metadata, created_at)
     SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE ${hasRoomFor.volume("?7")}`;
   const { meta } = await ask(db, () =>

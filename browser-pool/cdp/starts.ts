@@ -93,7 +93,7 @@ export class Starts {
     const [leading] = [...start.ready.keys()].filter((id) => this.#isLeading(id));
     for (const [id, word] of start.ready) {
       this.#targets.delete(id);
-      // One word lets the opener's script go on. A second one would let its next popup run, before that is set up.
+      // The first word lets the opener's script go on. A second word would let the next popup run before that popup is set up.
       if (start.kind === "popup" && leading !== undefined && id !== leading) word.answer();
       else word.send();
     }

@@ -27,7 +27,7 @@ const CONNECT_MS = 25_000;
 export const MAX_CONNECTIONS = 512;
 const FULL = "This browser has too many connections open.";
 const OUTSIDE = "This host is not among the allowed domains of this session.";
-/** What lies beyond a customer's proxy: no host, and never among allowed domains. */
+/** Stands for the host of a connection to a customer's proxy: never among allowed domains. */
 const BEYOND = "";
 const NO_PROXIES =
   "this session has allowed domains, and what lies beyond a proxy cannot be kept to them.";

@@ -9,7 +9,7 @@ interface Brand {
   version: string;
 }
 
-/** What a browser says that it is: parameters of `Emulation.setUserAgentOverride`, which wants all of it for other languages. */
+/** Parameters of `Emulation.setUserAgentOverride`: Chromium wants the whole identity of a browser also where only languages change. */
 export interface Identity extends JsonObject {
   userAgent: string;
   platform: string;

@@ -17,7 +17,7 @@ export interface TreeListener {
 interface Folder {
   watcher: FSWatcher;
   below: Set<string>;
-  /** What lies in it came after the watch began, and has not all been told. */
+  /** The folder came after the watch began, and not all that lies in the folder has been told. */
   isUntold: boolean;
 }
 

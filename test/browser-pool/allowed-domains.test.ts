@@ -142,10 +142,14 @@ describe.skipIf(isMissing)("allowed domains", { timeout: 120_000 }, () => {
 
   test("cannot be given to a session that was placed without, nor to none", async () => {
     const page = await placed();
-    expect((await replace(["good.test"])).status).toBe(409);
+    const refused = await replace(["good.test"]);
+    const error = "This session was placed without allowed domains.";
+    expect([refused.status, await refused.json()]).toEqual([409, { error }]);
     expect(await statusOf(page, "bad.test")).toBe(200);
-    expect((await replace(["good.test"], "nobody")).status).toBe(404);
-    expect((await replace("good.test")).status).toBe(400);
+    const unknown = await replace(["good.test"], "nobody");
+    expect([unknown.status, await unknown.text()]).toEqual([404, "No such session\n"]);
+    const malformed = await replace("good.test");
+    expect([malformed.status, await malformed.text()]).toEqual([400, "Malformed domains\n"]);
     expect((await rig.call("GET", `/slots/${id}/allowed-domains`, id)).status).toBe(405);
     expect((await rig.call("POST", `/slots/${id}/other`, id)).status).toBe(404);
   });

@@ -18,7 +18,7 @@ export async function eachChunk(
   };
   // A body tells its end right after its last chunk, paused or not.
   const onEnd = (): void => void taken.then(resolve, reject);
-  // It stays: a body may break off when nobody reads it any more.
+  // This listener stays: a body may break off when nobody reads it any more.
   body.on("error", reject);
   body.once("end", onEnd);
   body.on("data", onData);

@@ -10,7 +10,7 @@ const Rows = z.array(
   z.object({ check: z.string(), seen: z.string(), ok: z.boolean(), isCovered: z.boolean() }),
 );
 
-/** What the page has found, for one thing that it looks at. */
+/** One row of the table: a thing that the page looks at, and the finding. */
 export type Row = z.infer<typeof Rows>[number];
 
 const html = (script: string): string =>

@@ -13,7 +13,7 @@ import {
 } from "./subjects.ts";
 
 const isMissing = Boolean((await missingStealth()) ?? (await missingBrowser()));
-/** What gives a client away that listens to the console, whatever browser it drives. */
+/** The rows that give away a client that listens to the console, in any browser. */
 const LISTENS = ["what the console reads", "time of console.table"];
 
 describe.skipIf(isMissing)("a page that looks for marks of a driven browser", () => {

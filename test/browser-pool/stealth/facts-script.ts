@@ -1,5 +1,5 @@
 /**
- * What a page can know of the browser in any of its realms: windows, frames and workers of every kind. A script as text:
+ * Reads what every realm of a page knows of the browser: windows, frames and workers of every kind. A script as text:
  * this project's own types know no document.
  */
 export const FACTS = String.raw`

@@ -10,7 +10,7 @@ import { fastFlags } from "../../../browser-pool/launch/flags.ts";
 import { STEALTH_ENVIRONMENT, stealthFlags } from "../../../browser-pool/stealth/flags.ts";
 import { FULL, type Screen, openScreen } from "./screen.ts";
 
-/** What every browser of these tests is started with. */
+/** Flags of every browser of these tests. */
 const OWN_FLAGS = ["--no-sandbox", "--test-type", "--remote-debugging-pipe"];
 /** Flags that say where a browser of the pool is, or that it has no window. */
 const OF_PLACE =

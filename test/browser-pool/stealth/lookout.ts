@@ -25,7 +25,7 @@ export class Lookout {
     return new Lookout(rig, site);
   }
 
-  /** What the page finds of a subject. One subject at a time. */
+  /** Opens the page in a subject, and returns the rows of the page. One subject at a time. */
   async look(subject: Subject): Promise<Row[]> {
     const rows = this.site.visit();
     const end = await subject.visit(this);
