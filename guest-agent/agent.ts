@@ -6,6 +6,7 @@ import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import { Reception } from "./channel/connection.ts";
+import { codeMethods } from "./code/methods.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
 import type { Defaults } from "./commands/user.ts";
@@ -53,6 +54,7 @@ export class Agent {
       customer: {
         "rpc.ping": pingMethod(),
         ...customer,
+        ...codeMethods(this.commands),
         ...fileMethods(),
         ...gitMethods(this.commands),
         ...ptyMethods(new Terminals(this.commands, parts.launcher)),
