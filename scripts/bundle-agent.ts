@@ -24,8 +24,12 @@ export async function bundleAgent(): Promise<AgentBundle> {
 
 async function kernels(): Promise<Record<string, string>> {
   const names = (await readdir(KERNELS)).toSorted();
-  const texts = names.map(async (name) => [name, await readFile(`${KERNELS}/${name}`, "utf8")]);
+  const texts = names.map(async (name) => [name, await textOf(`${KERNELS}/${name}`)]);
   return Object.fromEntries(await Promise.all(texts)) as Record<string, string>;
+}
+
+async function textOf(path: string): Promise<string> {
+  return path.endsWith(".ts") ? (await bundle(path, {})).text : readFile(path, "utf8");
 }
 
 async function bundle(source: string, define: Record<string, string>): Promise<OutputFile> {

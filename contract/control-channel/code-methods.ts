@@ -19,7 +19,7 @@ export const RUN_RESULTS_BYTES = 16 * 1024 * 1024;
 export const INLINE_BYTES = 900_000;
 
 /** Languages of contexts. */
-export const LANGUAGES = ["python"] as const;
+export const LANGUAGES = ["python", "javascript", "bash"] as const;
 /** A language of contexts. */
 export type Language = (typeof LANGUAGES)[number];
 
@@ -42,6 +42,8 @@ export const CodeResult = z.object({
   jpeg: part.exactOptional(),
   json: z.unknown().optional(),
   latex: part.exactOptional(),
+  /** What a figure shows, as numbers: a `Chart`. */
+  chart: z.unknown().optional(),
   /** The first rows of a table: `{ columns, index, rows, totalRows }`. */
   table: z.unknown().optional(),
   /** Something of it was cut or left out for its size. */
@@ -60,10 +62,14 @@ export const RunAnswer = z.object({
   stdout: z.string().exactOptional(),
   stderr: z.string().exactOptional(),
   results: z.array(CodeResult).exactOptional(),
+  /** The charts of all results, or where they came to. */
+  charts: z.union([z.array(z.unknown()), MovedPart]).exactOptional(),
   /** Output, or results, were more than an answer holds. */
   truncated: z.literal(true).exactOptional(),
   error: CodeError.exactOptional(),
   executionCount: z.int(),
+  /** Of a bash context: the exit code of the last command. A non-zero one is no error. */
+  exitCode: z.int().exactOptional(),
   /** The run was interrupted at `timeoutMs`. */
   timedOut: z.literal(true).exactOptional(),
   /** The context began anew with this run, without the variables from before: why. */

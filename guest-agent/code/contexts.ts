@@ -65,7 +65,11 @@ export class Contexts {
 }
 
 /** The contexts of runs that name none. */
-const DEFAULT_NAMES: Record<Language, string> = { python: "default" };
+const DEFAULT_NAMES: Record<Language, string> = {
+  python: "default",
+  javascript: "default-javascript",
+  bash: "default-bash",
+};
 
 function otherLanguage({ name, language }: Context): RpcError {
   const message = `The context ${name} is one of ${language}. Name another context.`;

@@ -12,13 +12,14 @@ import { OutputLog } from "../commands/output-log.ts";
 import type { Process } from "../commands/process.ts";
 import { Turns } from "../files/turns.ts";
 import { MessageReader } from "./message-reader.ts";
-import { kernelProgram } from "./programs.ts";
+import { type KernelProgram, kernelProgram } from "./programs.ts";
 import type { Cell, Done, Run } from "./run.ts";
 
 /** A kernel that says nothing for so long at its start is ended: libraries are read and compiled, under emulation too. */
 const START_MS = 120_000;
 /** What an interrupted cell may take to end. Less than a request waits beyond its time. */
 const INTERRUPT_MS = 3_000;
+const INTERRUPT_AGAIN_MS = 1_000;
 /** A process that has closed its channel is about to end, and tells more by that. */
 const CLOSED_MS = 2_000;
 /** One kernel at a time may send a message above this, and has so long for it: memory is theirs to ask for, and the agent's to give. */
@@ -35,6 +36,7 @@ const Said = z.discriminatedUnion("kind", [
     run: z.string(),
     executionCount: z.int(),
     error: CodeError.exactOptional(),
+    exitCode: z.int().exactOptional(),
   }),
 ]);
 
@@ -45,6 +47,7 @@ export class Kernel {
   /** Resolves with the reason, in words, when the process is gone. */
   readonly died: Promise<string>;
   readonly #process: Process;
+  readonly #encode: KernelProgram["encode"];
   readonly #reader = new MessageReader(RESULT_BYTES);
   readonly #ready = Promise.withResolvers<void>();
   readonly #over = new AbortController();
@@ -53,8 +56,9 @@ export class Kernel {
   #why: string | null = null;
   #large: NodeJS.Timeout | null = null;
 
-  private constructor(process: Process) {
+  private constructor(process: Process, encode: KernelProgram["encode"]) {
     this.#process = process;
+    this.#encode = encode;
     this.died = process.ended.then((exit) => this.#gone(exit));
     process.wire?.on("data", (chunk: Buffer) => this.#take(chunk));
     process.wire?.on("error", () => {});
@@ -63,15 +67,16 @@ export class Kernel {
 
   /** Starts a kernel and waits until it can run something. Rejects with `KernelDied`. */
   static async start(commands: Commands, language: Language, place: Omit<Cell, "code">) {
-    const { cmd, args, env, text } = kernelProgram(language);
+    const program = kernelProgram(language);
+    const { cmd, args, env } = program;
     const where = { ...(place.cwd !== undefined && { cwd: place.cwd }) };
     const command = { cmd, args, ...where, env: { ...env, ...place.env } };
     const { process, log } = await commands.run(command, "pipe", true);
     if (!process) throw refuse("KernelDied", `The kernel could not be started: ${tailOf(log)}`);
-    const kernel = new Kernel(process);
+    const kernel = new Kernel(process, program.encode);
     const timer = setTimeout(() => kernel.end(`it did not start within ${START_MS} ms`), START_MS);
     try {
-      void process.write(framed(Buffer.from(text)));
+      if (program.first.length > 0) void process.write(program.first);
       await kernel.#ready.promise;
       // What it said before is nobody's output.
       process.pour(new OutputLog());
@@ -97,8 +102,8 @@ export class Kernel {
     copy(this.#process.log, run.log);
     this.#process.pour(run.log);
     const { id, cell } = run;
-    const order = { kind: "run", run: id, maxResultBytes: RESULT_BYTES, ...cell };
-    void this.#process.write(framed(Buffer.from(JSON.stringify(order))));
+    const order = { kind: "run" as const, run: id, maxResultBytes: RESULT_BYTES, ...cell };
+    void this.#process.write(this.#encode(order));
     try {
       return await done.promise;
     } finally {
@@ -112,11 +117,15 @@ export class Kernel {
     const { run } = this.#running ?? {};
     if (!run) return;
     this.#process.signal("SIGINT");
-    const timer = setTimeout(() => {
-      if (this.#running?.run === run)
-        this.end(`the code did not end within ${INTERRUPT_MS} ms of its interrupt`);
-    }, INTERRUPT_MS);
-    void run.done.catch(() => {}).finally(() => clearTimeout(timer));
+    // The cell may be on its way to the kernel, which hears of no interrupt before it has begun.
+    const again = setInterval(() => this.#process.signal("SIGINT"), INTERRUPT_AGAIN_MS);
+    const late = `the code did not end within ${INTERRUPT_MS} ms of its interrupt`;
+    const timer = setTimeout(() => this.end(late), INTERRUPT_MS);
+    const stop = (): void => {
+      clearInterval(again);
+      clearTimeout(timer);
+    };
+    run.done.then(stop, stop);
   }
 
   /** Ends the process and everything it has started. */
@@ -213,10 +222,4 @@ function copy(from: OutputLog, to: OutputLog): Buffer[] {
   }
   from.leave(follower);
   return parts;
-}
-
-function framed(body: Buffer): Buffer {
-  const head = Buffer.alloc(4);
-  head.writeUInt32BE(body.length);
-  return Buffer.concat([head, body]);
 }

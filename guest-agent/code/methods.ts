@@ -147,9 +147,11 @@ async function collected(run: Run, asked: Asked, request: RequestContext): Promi
     throw new RpcError(error.code, error.message, { ...error.data, ...printed });
   });
   const whole = { ...answer, ...printed, ...(run.isTruncated && { truncated: true as const }) };
-  const { results, parts } = fit(shown, INLINE_BYTES - Buffer.byteLength(JSON.stringify(whole)));
+  const room = INLINE_BYTES - Buffer.byteLength(JSON.stringify(whole));
+  const charts = shown.flatMap(({ chart }) => (chart === undefined ? [] : [chart]));
+  const { results, parts } = fit([...shown, { charts }], room);
   await send(request, parts);
-  return { ...whole, results };
+  return { ...whole, ...results.pop(), results };
 }
 
 async function send({ stream }: RequestContext, parts: readonly Buffer[]): Promise<void> {
@@ -157,12 +159,13 @@ async function send({ stream }: RequestContext, parts: readonly Buffer[]): Promi
 }
 
 async function answerOf(run: Run): Promise<RunAnswer> {
-  const { executionCount, error } = await run.done;
+  const { executionCount, error, exitCode } = await run.done;
   return {
     run: run.id,
     context: run.context,
     executionCount,
     ...(error && { error }),
+    ...(exitCode !== undefined && { exitCode }),
     ...(run.isTimedOut && { timedOut: true as const }),
     ...(run.restarted !== null && { restarted: run.restarted }),
     ...(run.isTruncated && { truncated: true as const }),

@@ -1,18 +1,21 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
-import type { CodeResult } from "@svc/contract/control-channel/code-methods.ts";
+import type { CodeResult, RunAnswer } from "@svc/contract/control-channel/code-methods.ts";
 
 /** Parts below this stay where they are: a reference is not much shorter. */
 const SMALL_BYTES = 256;
 const BASE64 = ["png", "jpeg"];
 
+/** A result, or all charts of a run. */
+export type Shown = CodeResult & Pick<RunAnswer, "charts">;
+
 /** What goes into a message, and the bytes that go over the channel of parts, in their order. */
 export interface Fitted {
-  results: CodeResult[];
+  results: Shown[];
   parts: Buffer[];
 }
 
 /** Fits results into so many bytes of a message: the largest parts go over the channel. */
-export function fit(results: readonly CodeResult[], room: number): Fitted {
+export function fit(results: readonly Shown[], room: number): Fitted {
   const sizes = results.flatMap((result, index) =>
     Object.entries(result).map(([field, value]) => ({
       key: `${index}.${field}`,
@@ -37,7 +40,7 @@ export function fit(results: readonly CodeResult[], room: number): Fitted {
       field,
       moved.has(`${index}.${field}`) ? move(field, value) : value,
     ]);
-    return Object.fromEntries(fields) as CodeResult;
+    return Object.fromEntries(fields) as Shown;
   });
   return { results: fitted, parts };
 }

@@ -12,6 +12,7 @@ export interface Cell {
 export interface Done {
   executionCount: number;
   error?: CodeError;
+  exitCode?: number;
 }
 
 /** A result, and the output that came before it. */

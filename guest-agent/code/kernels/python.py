@@ -31,6 +31,7 @@ FIELDS = {
     "image/jpeg": "jpeg",
     "application/json": "json",
     "svc/table": "table",
+    "svc/chart": "chart",
 }
 TRACEBACK_CHARACTERS = 32 * 1024
 # Of one text: a longer one is cut. Everything else of a result is whole or left out.
@@ -203,7 +204,10 @@ class Formatter(DisplayFormatter):
         table = table_of(value)
         if table is not None:
             data["svc/table"] = table
-        forget_figure(value)
+        if is_figure(value):
+            # After its picture: what is drawn has its ticks.
+            data.update(chart_part(value))
+            forget_figure(value)
         return data, metadata
 
 
@@ -303,11 +307,24 @@ def figures():
     return [] if pyplot is None or helpers is None else [one.canvas.figure for one in helpers.Gcf.get_all_fig_managers()]
 
 
-def forget_figure(value):
-    """A figure that was shown is not shown once more at the end of its cell."""
+def is_figure(value):
     figure = getattr(sys.modules.get("matplotlib.figure"), "Figure", None)
-    if figure is not None and isinstance(value, figure) and value in figures():
-        sys.modules["matplotlib.pyplot"].close(value)
+    return figure is not None and isinstance(value, figure)
+
+
+def forget_figure(figure):
+    """A figure that was shown is not shown once more at the end of its cell."""
+    if figure in figures():
+        sys.modules["matplotlib.pyplot"].close(figure)
+
+
+def chart_part(figure):
+    try:
+        chart = chart_of(figure)  # noqa: F821 (charts.py)
+    except Exception:
+        # It may be anything: the picture is there.
+        return {}
+    return {} if chart is None else {"svc/chart": chart}
 
 
 def show_figures(*_figures, **_more):
@@ -346,6 +363,7 @@ def adopt_pyplot(pyplot):
     select_figure_formats(shell, {"png"}, bbox_inches=None)
     pyplot.show = show_figures
     pyplot.switch_backend("agg")
+    remember_boxes(pyplot.Axes)  # noqa: F821 (charts.py)
     pyplot.Figure.show = lambda figure, warn=True: show_figures()
 
 
