@@ -50,17 +50,19 @@ export class Agent {
       () => this.#gate.identity ?? {},
     );
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
+    const { "code.warm": warm, ...code } = codeMethods(this.commands);
     this.#reception = new Reception(this.#gate, {
       customer: {
         "rpc.ping": pingMethod(),
         ...customer,
-        ...codeMethods(this.commands),
+        ...code,
         ...fileMethods(),
         ...gitMethods(this.commands),
         ...ptyMethods(new Terminals(this.commands, parts.launcher)),
       },
       host: {
         ...(exec && { "commands.exec": exec }),
+        ...(warm && { "code.warm": warm }),
         "clock.set": method(HOST_METHODS["clock.set"], async ({ nowMs }) => {
           if (!parts.isShare) await parts.launcher.setClock(nowMs);
           return {};

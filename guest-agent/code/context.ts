@@ -6,6 +6,7 @@ import {
 import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Commands } from "../commands/commands.ts";
 import { Kernel, died } from "./kernel.ts";
+import type { Spare } from "./spare.ts";
 import type { Cell, Run } from "./run.ts";
 
 /** One context: its kernel, the run that has it, and those that wait. */
@@ -14,6 +15,9 @@ export class Context {
   readonly language: Language;
   readonly #commands: Commands;
   readonly #place: Omit<Cell, "code">;
+  readonly #spare: Spare;
+  /** What the first cell of the kernel is told beside its own. */
+  #first: Omit<Cell, "code"> = {};
   readonly #queue: Run[] = [];
   #kernel: Promise<Kernel> | null = null;
   #pid: number | null = null;
@@ -23,8 +27,14 @@ export class Context {
   #executionCount = 0;
   #isRemoved = false;
 
-  constructor(commands: Commands, name: string, language: Language, place: Omit<Cell, "code">) {
+  constructor(
+    { commands, spare }: { commands: Commands; spare: Spare },
+    name: string,
+    language: Language,
+    place: Omit<Cell, "code">,
+  ) {
     this.#commands = commands;
+    this.#spare = spare;
     this.name = name;
     this.language = language;
     this.#place = place;
@@ -44,8 +54,11 @@ export class Context {
 
   /** Puts a run at the end of the queue. */
   add(run: Run): void {
-    if (this.#queue.length >= QUEUED_RUNS_MAX)
-      throw refuse("Busy", `${QUEUED_RUNS_MAX} runs wait in the context ${this.name} already.`);
+    if (this.#queue.length >= QUEUED_RUNS_MAX) {
+      const error = refuse("Busy", `${QUEUED_RUNS_MAX} runs wait in the context ${this.name}.`);
+      run.fail(error);
+      throw error;
+    }
     this.#queue.push(run);
     this.#next();
   }
@@ -93,7 +106,10 @@ export class Context {
 
   async #start(): Promise<Kernel> {
     try {
-      const kernel = await Kernel.start(this.#commands, this.language, this.#place);
+      const adopted = this.language === "python" ? this.#spare.take(this.#place) : null;
+      this.#first = adopted?.first ?? {};
+      const kernel =
+        adopted?.kernel ?? (await Kernel.start(this.#commands, this.language, this.#place));
       this.#pid = kernel.pid;
       void kernel.died.then((why) => this.#died(why));
       return kernel;
@@ -133,7 +149,13 @@ export class Context {
       const kernel = await this.ready();
       run.restarted = this.#lost;
       this.#lost = null;
-      const done = await kernel.run(run);
+      const first = this.#first;
+      this.#first = {};
+      const done = await kernel.run(run, {
+        ...first,
+        ...run.cell,
+        env: { ...first.env, ...run.cell.env },
+      });
       this.#executionCount = done.executionCount;
       run.end(done);
     } catch (error) {

@@ -3,6 +3,7 @@ import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-e
 import type { Commands } from "../commands/commands.ts";
 import { Context } from "./context.ts";
 import type { Cell } from "./run.ts";
+import { Spare } from "./spare.ts";
 
 const USUAL: Language = "python";
 
@@ -15,11 +16,13 @@ export interface Wanted {
 
 /** The contexts of a machine, for all its customers' connections alike. */
 export class Contexts {
+  readonly spare: Spare;
   readonly #commands: Commands;
   readonly #contexts = new Map<string, Context>();
 
   constructor(commands: Commands) {
     this.#commands = commands;
+    this.spare = new Spare(commands);
   }
 
   get all(): Context[] {
@@ -58,7 +61,12 @@ export class Contexts {
   #make(name: string, language: Language, place: Omit<Cell, "code">): Context {
     if (this.#contexts.size >= CONTEXTS_MAX)
       throw refuse("Busy", `There are ${CONTEXTS_MAX} contexts. Remove one: code.remove.`);
-    const context = new Context(this.#commands, name, language, place);
+    const context = new Context(
+      { commands: this.#commands, spare: this.spare },
+      name,
+      language,
+      place,
+    );
     this.#contexts.set(name, context);
     return context;
   }

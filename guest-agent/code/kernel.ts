@@ -12,7 +12,7 @@ import { OutputLog } from "../commands/output-log.ts";
 import type { Process } from "../commands/process.ts";
 import { Turns } from "../files/turns.ts";
 import { MessageReader } from "./message-reader.ts";
-import { type KernelProgram, kernelProgram } from "./programs.ts";
+import { type KernelProgram, framed, kernelProgram } from "./programs.ts";
 import type { Cell, Done, Run } from "./run.ts";
 
 /** A kernel that says nothing for so long at its start is ended: libraries are read and compiled, under emulation too. */
@@ -30,6 +30,7 @@ const REASON_CHARACTERS = 1_000;
 
 const Said = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("ready") }),
+  z.object({ kind: z.literal("warmed"), path: z.array(z.string().max(4096)).max(100) }),
   z.object({ kind: z.literal("result"), run: z.string(), result: CodeResult }),
   z.object({
     kind: z.literal("done"),
@@ -50,6 +51,7 @@ export class Kernel {
   readonly #encode: KernelProgram["encode"];
   readonly #reader = new MessageReader(RESULT_BYTES);
   readonly #ready = Promise.withResolvers<void>();
+  readonly #warmed = Promise.withResolvers<string[]>();
   readonly #over = new AbortController();
   #running: { run: Run; done: PromiseWithResolvers<Done> } | null = null;
   #cause: string | null = null;
@@ -60,6 +62,8 @@ export class Kernel {
     this.#process = process;
     this.#encode = encode;
     this.died = process.ended.then((exit) => this.#gone(exit));
+    // Each of them is waited for by one caller at most.
+    for (const { promise } of [this.#ready, this.#warmed]) promise.catch(() => {});
     process.wire?.on("data", (chunk: Buffer) => this.#take(chunk));
     process.wire?.on("error", () => {});
     process.wire?.once("close", () => this.#closed());
@@ -94,15 +98,14 @@ export class Kernel {
   }
 
   /** Runs a cell to its end. What the process has printed since the last one comes first. Rejects with `KernelDied`. */
-  async run(run: Run): Promise<Done> {
+  async run(run: Run, cell: Cell): Promise<Done> {
     if (this.#why !== null) throw died(this.#why);
     const done = Promise.withResolvers<Done>();
     this.#running = { run, done };
     this.#process.drain();
     copy(this.#process.log, run.log);
     this.#process.pour(run.log);
-    const { id, cell } = run;
-    const order = { kind: "run" as const, run: id, maxResultBytes: RESULT_BYTES, ...cell };
+    const order = { kind: "run" as const, run: run.id, maxResultBytes: RESULT_BYTES, ...cell };
     void this.#process.write(this.#encode(order));
     try {
       return await done.promise;
@@ -110,6 +113,12 @@ export class Kernel {
       this.#running = null;
       if (this.#why === null) this.#process.pour(new OutputLog());
     }
+  }
+
+  /** Loads what cells usually need, and returns the folders that it was loaded from. */
+  async warm(): Promise<string[]> {
+    void this.#process.write(framed(JSON.stringify({ kind: "warm" })));
+    return this.#warmed.promise;
   }
 
   /** Interrupts the cell that runs. One that does not come back is ended with the kernel. */
@@ -168,6 +177,7 @@ export class Kernel {
   #hear(message: Buffer): void {
     const said = Said.parse(JSON.parse(message.toString()));
     if (said.kind === "ready") return this.#ready.resolve();
+    if (said.kind === "warmed") return this.#warmed.resolve(said.path);
     if (!this.#running || said.run !== this.#running.run.id) return;
     const { run, done } = this.#running;
     if (said.kind === "done") return done.resolve(said);
@@ -188,6 +198,7 @@ export class Kernel {
     const why = this.#cause ?? causeOf(exit);
     this.#why = why;
     this.#ready.reject(new Error(why));
+    this.#warmed.reject(died(why));
     this.#running?.done.reject(died(why));
     return why;
   }

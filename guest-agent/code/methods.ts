@@ -5,6 +5,7 @@ import {
   INLINE_BYTES,
   type RunAnswer,
 } from "@svc/contract/control-channel/code-methods.ts";
+import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import { ANSWER_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
 import { RpcError, isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
@@ -38,6 +39,10 @@ export function codeMethods(commands: Commands): Record<string, Method> {
         return context.info;
       },
     ),
+    "code.warm": method(HOST_METHODS["code.warm"], async () => {
+      await contexts.spare.warm();
+      return {};
+    }),
     "code.contexts": method(CODE_METHODS["code.contexts"], async () => ({
       contexts: contexts.all.map(({ info }) => info),
     })),

@@ -35,6 +35,9 @@ def take(n):
  return b
 exec(compile(take(int.from_bytes(take(4), 'big')), '<svc kernel>', 'exec'), {'__name__': 'svc_kernel'})`;
 
+/** One program, in this order. */
+const PYTHON_PARTS = ["wire.py", "results.py", "charts.py", "python.py"];
+
 // A block: what it declares is not a cell's business.
 const NODE_START = `{
 const { readSync } = require("node:fs");
@@ -53,7 +56,7 @@ const PROGRAMS: Record<Language, () => KernelProgram> = {
     cmd: "/usr/bin/python3",
     args: ["-c", PYTHON_START],
     env: { MPLBACKEND: "agg" },
-    first: framed(`${textOf("charts.py")}\n${textOf("python.py")}`),
+    first: framed(PYTHON_PARTS.map(textOf).join("\n")),
     encode: jsonOrder,
   }),
   javascript: () => ({
@@ -83,7 +86,8 @@ function shellOrder({ run, code, cwd, env = {} }: Order): Buffer {
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-function framed(text: string): Buffer {
+/** A message to a kernel: its length, then itself. */
+export function framed(text: string): Buffer {
   const body = Buffer.from(text);
   const head = Buffer.alloc(4);
   head.writeUInt32BE(body.length);

@@ -6,6 +6,8 @@ export interface Cell {
   code: string;
   cwd?: string;
   env?: Record<string, string>;
+  /** The kernel was started in another machine, which this one is a copy of: what must differ is to be made anew. */
+  isFresh?: true;
 }
 
 /** How a run ended by its kernel's word. */

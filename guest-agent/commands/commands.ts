@@ -54,6 +54,12 @@ export class Commands {
     this.#session = session;
   }
 
+  /** What a command without a user of its own sees; null where commands run as somebody else than the agent. */
+  surroundings(own: Readonly<Record<string, string>> = {}) {
+    const { user, cwd = this.#home } = this.#defaults();
+    return user === undefined ? { cwd, env: commandEnv(this.#home, this.#session(), own) } : null;
+  }
+
   /** The folder of commands that name none. */
   get home(): string {
     return this.#home;

@@ -1,10 +1,7 @@
 import { Chart } from "@svc/contract/control-channel/chart.ts";
-import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { missingPython } from "./code-rig.ts";
 import { AgentRig } from "./rig.ts";
-
-const python = spawnSync("/usr/bin/python3", ["-c", "import IPython, pandas, matplotlib"]);
-const missing = python.status === 0 ? undefined : "no python3-ipython, pandas and matplotlib";
 
 let rig: AgentRig;
 beforeAll(async () => void (rig = await AgentRig.start()));
@@ -27,7 +24,7 @@ async function chartOf(code: string): Promise<Chart> {
   return Chart.parse(pictures[0]?.chart);
 }
 
-describe.skipIf(missing)("the chart of a figure", () => {
+describe.skipIf(missingPython)("the chart of a figure", () => {
   test("a line: title, labels, unit, ticks, legend, points", async () => {
     const code = `plt.plot([0, 1, 2], [1, 4, float("nan")], label="run"); plt.axhline(2); plt.legend()
 plt.title("Speed"); plt.xlabel("Time (s)"); plt.ylabel("v [m/s]"); plt.xticks([0, 1, 2])`;

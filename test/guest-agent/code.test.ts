@@ -1,39 +1,20 @@
 import type { CodeResult } from "@svc/contract/control-channel/code-methods.ts";
-import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AgentRig, Output } from "./rig.ts";
-
-const python = spawnSync("/usr/bin/python3", ["-c", "import IPython, pandas, matplotlib"]);
-const missing = python.status === 0 ? undefined : "no python3-ipython, pandas and matplotlib";
+import { beginCode, missingPython, runCode } from "./code-rig.ts";
+import { AgentRig } from "./rig.ts";
 
 let rig: AgentRig;
 beforeAll(async () => void (rig = await AgentRig.start()));
 afterAll(() => rig.close());
 
-/** Runs code in a context on a connection of its own. */
-const run = (code: string, context = "default", more: { timeoutMs?: number } = {}) =>
-  rig.bulk.customer().client.ask("code.run", { code, context, ...more });
-
-/** The connection, number and run of a request that has begun. */
-const begin = async (code: string, context: string, { stream = false } = {}) => {
-  const { client, connection } = rig.bulk.customer();
-  const output = new Output();
-  const before = rig.bulk.heard.length;
-  const {
-    result,
-    id,
-    stream: bytes,
-  } = client.call("code.run", { code, context, stream }, { onBytes: output.onBytes });
-  const isIt = ({ method, params }: { method: string; params: Record<string, unknown> }) =>
-    method === "code.started" && params["context"] === context;
-  await rig.bulk.hears((heard) => rig.bulk.heard.indexOf(heard) >= before && isIt(heard));
-  const started = rig.bulk.heard.slice(before).find(isIt);
-  return { client, connection, output, result, id, bytes, run: String(started?.params["run"]) };
-};
+const run = (code: string, context?: string, more?: { timeoutMs?: number }) =>
+  runCode(rig, code, context, more);
+const begin = (code: string, context: string, more?: { stream?: boolean }) =>
+  beginCode(rig, code, context, more);
 
 const text = (part: unknown): string => (typeof part === "string" ? part : "");
 
-describe.skipIf(missing)("code.run", () => {
+describe.skipIf(missingPython)("code.run", () => {
   test("variables, imports and the working directory stay from run to run", async () => {
     expect(await run("import math\nx = 41")).toMatchObject({ results: [], stdout: "" });
     expect(await run("x + 1")).toMatchObject({ results: [{ text: "42" }], executionCount: 2 });
@@ -146,6 +127,37 @@ print("two"); display("b")`;
     expect(await third.result).toMatchObject({ stdout: "third\n", executionCount: 3 });
   });
 
+  test("an interrupt during an import leaves the context whole", async () => {
+    const module = `open("slow.py", "w").write("import time; open('begun', 'w'); time.sleep(1000)")
+import slow`;
+    const { client, result } = await begin(module, "imports");
+    await expect
+      .poll(() => client.ask("files.stat", { path: `${rig.home}/begun` }).catch(() => null))
+      .not.toBeNull();
+    await client.ask("code.interrupt", { context: "imports" });
+    expect(await result).toMatchObject({ error: { name: "KeyboardInterrupt" } });
+    expect(await run("import json; json.dumps([1])", "imports")).toMatchObject({
+      results: [{ text: "'[1]'" }],
+    });
+  });
+
+  test("a run that waits is given up by its cancel, and one too many is refused", async () => {
+    const first = await begin("import time; time.sleep(1000)", "waits");
+    const cancel = new AbortController();
+    const { client } = first;
+    const waits = () =>
+      client.call("code.run", { code: "1", context: "waits" }, { signal: cancel.signal });
+    const runs = Array.from({ length: 64 }, () => waits().result.catch((error: unknown) => error));
+    await expect(run("1", "waits")).rejects.toMatchObject({ data: { code: "Busy" } });
+    cancel.abort();
+    for (const error of await Promise.all(runs)) expect(error).toMatchObject({ code: -32_800 });
+    expect((await client.ask("code.contexts", {})).contexts).toContainEqual(
+      expect.objectContaining({ context: "waits", queued: 0 }),
+    );
+    await client.ask("code.interrupt", { context: "waits" });
+    expect(await first.result).toMatchObject({ error: { name: "KeyboardInterrupt" } });
+  });
+
   test("a lost connection does not stop a run, and it is attached to again with nothing lost", async () => {
     const code = `import os, time
 from IPython.display import display
@@ -207,43 +219,6 @@ print("after"); display(2)`;
     await expect(wrong({ context: "x".repeat(10_000) })).rejects.toMatchObject({
       code: -32_602,
       data: { field: "context" },
-    });
-  });
-});
-
-describe.skipIf(missing)("a kernel that ends", () => {
-  test("is told with its cause and what it printed, and the next run begins anew and says so", async () => {
-    await run("kept = 1", "dies");
-    const dies = run("print('last words', flush=True); import os; os._exit(7)", "dies");
-    await expect(dies).rejects.toMatchObject({
-      message: expect.stringContaining("exited with code 7"),
-      data: { code: "KernelDied", retryable: false, stdout: "last words\n" },
-    });
-    expect(await run("'kept' in globals()", "dies")).toMatchObject({
-      results: [{ text: "False" }],
-      restarted: expect.stringContaining("code 7"),
-    });
-    expect((await run("1", "dies")).restarted).toBeUndefined();
-  });
-
-  test("fails the runs that waited for it", async () => {
-    const first = await begin("import os, time; time.sleep(0.2); os.abort()", "queue");
-    const second = await begin("1", "queue");
-    await expect(first.result).rejects.toMatchObject({
-      message: expect.stringContaining("SIGABRT"),
-    });
-    await expect(second.result).rejects.toMatchObject({ data: { code: "KernelDied" } });
-  });
-
-  test("because the code cannot be interrupted says so", async () => {
-    const stuck = `import ctypes
-c, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
-c.pthread_mutex_lock(mutex); print("in", flush=True); c.pthread_mutex_lock(mutex)`;
-    const { result, output, client } = await begin(stuck, "stuck", { stream: true });
-    await expect.poll(() => output.stdout.toString()).toBe("in\n");
-    await client.ask("code.interrupt", { context: "stuck" });
-    await expect(result).rejects.toMatchObject({
-      message: expect.stringContaining("its interrupt"),
     });
   });
 });

@@ -1,10 +1,7 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { missingPython } from "./code-rig.ts";
 import { AgentRig, Output } from "./rig.ts";
-
-const python = spawnSync("/usr/bin/python3", ["-c", "import IPython"]);
-const missing = python.status === 0 ? undefined : "no python3-ipython";
 
 let rig: AgentRig;
 beforeAll(async () => void (rig = await AgentRig.start()));
@@ -16,7 +13,7 @@ const run = (code: string, context = "default") =>
 const agentMb = (): number =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${rig.pid}/status`, "utf8"))?.[1]) / 1024;
 
-describe.skipIf(missing)("code that", () => {
+describe.skipIf(missingPython)("code that", () => {
   test("prints 100 MB streams all of it in order, and the agent stays small", async () => {
     const { client } = rig.bulk.customer();
     const before = agentMb();
