@@ -60,6 +60,50 @@ display(Image(data, format="png")); print(data[-20:].hex())`;
     expect([part.length, part.subarray(-20).toString("hex")]).toEqual([2_000_008, stdout.trim()]);
   });
 
+  test("shows a large picture to a connection that is lost meanwhile shows it to the next one", async () => {
+    const code = `from IPython.display import Image, display
+for n in range(3): display(Image(b"\\x89PNG\\r\\n\\x1a\\n" + bytes([n]) * 2_000_000, format="png"))`;
+    const { client, connection } = rig.bulk.customer();
+    const begun = Promise.withResolvers<void>();
+    const call = client.call(
+      "code.run",
+      { code, context: "lost", stream: true },
+      { onBytes: () => begun.resolve() },
+    );
+    const { params } = await rig.bulk.hears(
+      ({ method, params: told }) => method === "code.started" && told["context"] === "lost",
+    );
+    await begun.promise;
+    rig.bulk.link.close(connection, "the client has gone");
+    await expect(call.result).rejects.toMatchObject({ data: { code: "Disconnected" } });
+    const again = rig.bulk.customer().client;
+    const output = new Output();
+    const attached = again.call(
+      "code.attach",
+      { run: String(params["run"]) },
+      { onBytes: output.onBytes },
+    );
+    const { results } = await attached.result;
+    expect(results?.map(({ png }) => png)).toEqual(
+      Array.from({ length: 3 }, () => ({ channel: 3, bytes: 2_000_008 })),
+    );
+    const parts = Buffer.concat(output.parts[3]);
+    expect([8, 2_000_016, 4_000_024].map((at) => parts[at])).toEqual([0, 1, 2]);
+  });
+
+  test("is cancelled is interrupted, and its variables stay", async () => {
+    const cancel = new AbortController();
+    const { client } = rig.bulk.customer();
+    const code = "import time; kept = 1; open('cancelled', 'w'); time.sleep(1000)";
+    const call = client.call("code.run", { code, context: "cancelled" }, { signal: cancel.signal });
+    const isThere = () =>
+      client.ask("files.stat", { path: `${rig.home}/cancelled` }).catch(() => null);
+    await expect.poll(isThere).not.toBeNull();
+    cancel.abort();
+    await expect(call.result).rejects.toMatchObject({ code: -32_800 });
+    expect(await run("kept", "cancelled")).toMatchObject({ results: [{ text: "1" }] });
+  });
+
   test("returns a picture of 50 MB is told to use a file, and the context goes on", async () => {
     const code = `from IPython.display import Image
 Image(b"\\x89PNG\\r\\n\\x1a\\n" + bytes(50_000_000), format="png")`;
