@@ -13,6 +13,7 @@ import { type Run, openRun } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
+import { Exits } from "./proxies/exits.ts";
 import { Profiles } from "./profiles/profiles.ts";
 import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
@@ -46,12 +47,13 @@ interface Base {
   hostFitness: HostFitness;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  exits: Exits;
 }
 
 /** Builds a pool that answers its gateway, warms browsers and beats. Returns before the first browser is warm. */
 export async function openPool(config: PoolConfig, log: Log): Promise<PoolService> {
   const base = await openBase(config, log);
-  const { events, run, hostFitness, allowance, playwrights } = base;
+  const { events, run, hostFitness, allowance, playwrights, exits } = base;
   const { served } = playwrights;
   const { shelves, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
@@ -66,7 +68,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
-  const told = { config, sessions, shelves, hostFitness, served, hintOf, url };
+  const told = { config, sessions, shelves, hostFitness, served, exits, hintOf, url };
   const firstReport = new FirstReport(KINDS.filter((kind) => config.shelves[kind].warm > 0));
   const heartbeats = heartbeatsOf(told, log, (beat) => {
     silence.heard();
@@ -94,12 +96,14 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const allowance = await Allowance.of(config.egressAllow);
   const root = rootOf(run.folder);
   const playwrights = await PlaywrightProcesses.open({ root, hostFitness, log });
-  return { config, log, events: new EventEmitter(), run, hostFitness, allowance, playwrights };
+  const exits = new Exits({ ...config.proxies, log });
+  const parts = { run, hostFitness, allowance, playwrights, exits };
+  return { config, log, events: new EventEmitter(), ...parts };
 }
 
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness } = base;
+  const { config, log, events, hostFitness, exits } = base;
   const { gatewayUrl } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
@@ -113,6 +117,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     onLoss: () => void events.emit("lost"),
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
+    exits,
   });
   return { shelves, sessions, hintOf };
 }

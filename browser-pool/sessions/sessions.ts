@@ -7,6 +7,7 @@ import type { Log } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
+import type { Exit, Exits } from "../proxies/exits.ts";
 import type { Profiles } from "../profiles/profiles.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
 import type { Slot } from "../slots/slot.ts";
@@ -29,10 +30,17 @@ export interface SessionsOptions {
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
+  exits: Exits;
   /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
   onLoss: () => void;
+}
+
+/** A slot for a session, and the exit by which it leaves, if there is one. */
+interface Taken {
+  slot: Slot;
+  exit: Exit | null;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
@@ -164,16 +172,21 @@ export class Sessions {
       return NO_SLOT;
     }
     slot.playwrights.giveTo(subject.org, subject.version);
-    const fault = profile && (await profile.loadInto(slot));
+    const [fault, exit] = await Promise.all([
+      profile && profile.loadInto(slot),
+      ask.proxy ? this.#options.exits.open(subject.org, ask.proxy, signal) : null,
+    ]);
+    if (exit) await slot.leaveBy(exit);
     if (!fault && !signal.aborted)
-      return this.#open(subject.id, ask, slot, performance.now() - asked);
+      return this.#open(subject.id, ask, { slot, exit }, performance.now() - asked);
     void warmSlots.retire(slot);
     return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
   }
 
-  #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {
+  #open(id: string, ask: PlaceSlot, { slot, exit }: Taken, tookMs: number): Placed {
     const acquiredMs = Math.round(tookMs * 10) / 10;
-    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq() };
+    const proxy = exit ? { proxy: exit.applied } : {};
+    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq(), ...proxy };
     const session = new Session(id, ask, slot, placed, {
       change: this.#options.onChange,
       deadline: () => this.#finish(id, "expired"),
@@ -181,7 +194,7 @@ export class Sessions {
     this.#sessions.set(id, session);
     slot.open(ask.allowedDomains ?? []);
     void slot.died.then(() => this.#finish(id, "browser_crashed"));
-    this.#options.log.info({ slot: slot.number, acquiredMs }, "session_placed");
+    this.#options.log.info({ slot: slot.number, acquiredMs, ...proxy }, "session_placed");
     this.#options.onChange();
     return { outcome: "placed", placed };
   }

@@ -14,7 +14,8 @@ export function readAsk(body: unknown): ReadAsk {
     const unkept = SLOT_WISHES.filter(
       (wish) => data[wish] !== undefined && !(keepsAny && KEPT_WISHES.includes(wish)),
     );
-    return unkept.length > 0 ? { unkept } : { ask: data };
+    const named = data.proxy && !keepsAny ? [...unkept, "proxy"] : unkept;
+    return named.length > 0 ? { unkept: named } : { ask: data };
   }
   const unknown = error.issues.map((issue) =>
     issue.code === "unrecognized_keys"

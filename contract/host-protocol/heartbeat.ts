@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { PROXY_TIERS } from "../browser/proxy.ts";
 import { BrowserKind } from "../browser/session.ts";
+import { ExitOffer } from "./exits.ts";
 import { VmHeartbeat } from "./vms.ts";
 
 const count = z.int().nonnegative();
@@ -56,8 +56,8 @@ export const PoolHeartbeat = z.object({
   /** Private addresses that browsers may reach, as `host:port`: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
-  /** Tiers of the managed proxy that this pool has an exit for. */
-  proxyTiers: z.array(z.enum(PROXY_TIERS)).exactOptional(),
+  /** The exits of the managed proxy that this pool is configured for. Absent: none. */
+  exits: z.array(ExitOffer).max(10).exactOptional(),
   /** The wishes of `PlaceSlot` that this pool keeps (`SLOT_WISHES`). Absent: none, as of a pool older than the wishes. */
   keeps: z.array(text).max(20).exactOptional(),
   draining: z.boolean().exactOptional(),
