@@ -1,6 +1,7 @@
 import { benchBrowser } from "./browser/bench.ts";
 import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
+import { benchEgress } from "./egress/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
@@ -23,6 +24,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
+  egress: benchEgress,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 

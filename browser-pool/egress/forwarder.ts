@@ -230,6 +230,7 @@ export class Forwarder {
       const route = this.#route;
       const origin = await this.#connect(route, target, signal);
       this.#lead(client, { origin, route, host }, OUTSIDE);
+      this.failures.forget(host, port);
       accept(client);
       join(client, origin);
     } catch (error) {

@@ -17,10 +17,6 @@ export function newProvider(
   template: Template,
   countries: ProxyCountry[],
 ): Provider {
-  if (!template.takes("country") && countries.length > 1) {
-    const name = `SVC_PROXY_${tier.toUpperCase()}`;
-    throw new Error(`${name}_URL has no {country}: name its one country in ${name}_COUNTRIES.`);
-  }
   const traits: ExitTrait[] = (["state", "city", "asn"] as const).filter((name) =>
     template.takes(name),
   );

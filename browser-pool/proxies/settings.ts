@@ -19,7 +19,7 @@ const template = z.string().transform((text, issues): Template => {
   }
 });
 
-const countries = z.string().transform((text, issues): ProxyCountry[] => {
+const countryList = z.string().transform((text, issues): ProxyCountry[] => {
   const names = text
     .toLowerCase()
     .split(/[\s,]+/)
@@ -30,9 +30,15 @@ const countries = z.string().transform((text, issues): ProxyCountry[] => {
   return z.NEVER;
 });
 
+const NAMES = {
+  residential: { url: "SVC_PROXY_RESIDENTIAL_URL", countries: "SVC_PROXY_RESIDENTIAL_COUNTRIES" },
+  mobile: { url: "SVC_PROXY_MOBILE_URL", countries: "SVC_PROXY_MOBILE_COUNTRIES" },
+  static: { url: "SVC_PROXY_STATIC_URL", countries: "SVC_PROXY_STATIC_COUNTRIES" },
+} as const satisfies Record<ProxyTier, object>;
+
 const urlOf = (tier: ProxyTier) =>
   optionalSetting({
-    name: `SVC_PROXY_${tier.toUpperCase()}_URL`,
+    name: NAMES[tier].url,
     defaultMeaning: "no such exits",
     meaning: `The URL of the provider of ${tier} exits: http, https or socks5, with {country}, {session} and {minutes}, and in brackets [-state-{state}], [-city-{city}], [-asn-{asn}].`,
     schema: template,
@@ -40,10 +46,10 @@ const urlOf = (tier: ProxyTier) =>
 
 const countriesOf = (tier: ProxyTier) =>
   optionalSetting({
-    name: `SVC_PROXY_${tier.toUpperCase()}_COUNTRIES`,
+    name: NAMES[tier].countries,
     defaultMeaning: "all 15",
     meaning: `The countries that the provider of ${tier} exits has, as \`de,us\`. A URL without {country} needs exactly one.`,
-    schema: countries,
+    schema: countryList,
   });
 
 /** The environment variables of the managed proxy. */
@@ -75,7 +81,12 @@ type Values = {
 export function providersOf(values: Values): Provider[] {
   return PROXY_TIERS.flatMap((tier) => {
     const url = values[`${tier}Url`];
+    const countries = values[`${tier}Countries`] ?? [...PROXY_COUNTRIES];
     if (!url) return [];
-    return [newProvider(tier, url, values[`${tier}Countries`] ?? [...PROXY_COUNTRIES])];
+    if (!url.takes("country") && countries.length > 1)
+      throw new Error(
+        `${NAMES[tier].url} has no {country}: name its one country in ${NAMES[tier].countries}.`,
+      );
+    return [newProvider(tier, url, countries)];
   });
 }

@@ -2,11 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import { canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
-import type { Log } from "@svc/host-kit/log.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
+import { BlockWatch } from "../proxies/block-watch.ts";
+import { Ladder } from "../proxies/ladder.ts";
 import type { Exit, Exits } from "../proxies/exits.ts";
 import type { Profiles } from "../profiles/profiles.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
@@ -41,6 +44,7 @@ export interface SessionsOptions {
 interface Taken {
   slot: Slot;
   exit: Exit | null;
+  ladder: Ladder | null;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
@@ -174,20 +178,47 @@ export class Sessions {
     slot.playwrights.giveTo(subject.org, subject.version);
     const [fault, exit] = await Promise.all([
       profile && profile.loadInto(slot),
-      ask.proxy ? this.#options.exits.open(subject.org, ask.proxy, signal) : null,
+      this.#exitFor(subject, ask, signal),
     ]);
     if (exit) await slot.leaveBy(exit);
+    const ladder = fault ? null : await this.#ladderOf(subject, ask, slot);
     if (!fault && !signal.aborted)
-      return this.#open(subject.id, ask, { slot, exit }, performance.now() - asked);
+      return this.#open(subject.id, ask, { slot, exit, ladder }, performance.now() - asked);
     void warmSlots.retire(slot);
     return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
   }
 
-  #open(id: string, ask: PlaceSlot, { slot, exit }: Taken, tookMs: number): Placed {
+  #exitFor({ org }: Subject, { proxy }: PlaceSlot, signal: AbortSignal): Promise<Exit | null> {
+    if (!proxy || proxy === "smart") return Promise.resolve(null);
+    return this.#options.exits.open(org, proxy, signal);
+  }
+
+  /** The ladder of a session that wishes it, where there is anything to climb to. */
+  async #ladderOf({ org }: Subject, { proxy }: PlaceSlot, slot: Slot): Promise<Ladder | null> {
+    const { exits, log, onChange } = this.#options;
+    if (proxy !== "smart" || !canServe(exits.offers, proxy)) return null;
+    const ladder = new Ladder(
+      slot,
+      (wish, signal) => exits.open(org, wish, signal),
+      (rung) => {
+        log.info({ slot: slot.number, ...rung }, "ladder_climbed");
+        onChange();
+      },
+    );
+    try {
+      await BlockWatch.start(slot, (reason) => ladder.climb(reason));
+      return ladder;
+    } catch (error) {
+      log.warn({ slot: slot.number, reason: messageOf(error) }, "ladder_not_started");
+      return null;
+    }
+  }
+
+  #open(id: string, ask: PlaceSlot, { slot, exit, ladder }: Taken, tookMs: number): Placed {
     const acquiredMs = Math.round(tookMs * 10) / 10;
     const proxy = exit ? { proxy: exit.applied } : {};
     const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq(), ...proxy };
-    const session = new Session(id, ask, slot, placed, {
+    const session = new Session(id, ask, { slot, ladder }, placed, {
       change: this.#options.onChange,
       deadline: () => this.#finish(id, "expired"),
     });

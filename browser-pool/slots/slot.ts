@@ -138,6 +138,12 @@ export class Slot implements SlotNames {
     if (this.#shim) await inTime(this.#shim.moveTo(exit.place), MOVE_MS);
   }
 
+  /** Whether the way out itself refused this URL when it was last asked for: no site has answered then. */
+  hasRefused(url: string): boolean {
+    const failure = this.#parts.forwarder.failures.textFor(url);
+    return failure?.startsWith("net::ERR_BLOCKED_BY_ADMINISTRATOR") ?? false;
+  }
+
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
     this.#unwatch?.();

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { PROXY_TIERS, ProxyCountry, type ProxyTier } from "../browser/proxy.ts";
+import { PROXY_TIERS, ProxyApplied, ProxyCountry, type ProxyTier } from "../browser/proxy.ts";
 import { LIMITS } from "../limits.ts";
 
 /** Wishes beside tier and country that an exit can meet: a part of the country, a network, an address that stays. */
@@ -20,6 +20,32 @@ export const ExitWish = z.strictObject({
   asn: narrowing,
 });
 export type ExitWish = z.infer<typeof ExitWish>;
+
+/** A wish of nothing in particular. */
+export const ANY_EXIT: ExitWish = {
+  country: null,
+  tier: null,
+  sticky: null,
+  state: null,
+  city: null,
+  asn: null,
+};
+
+/** The way out that a session wishes: an exit, or the ladder, which begins at the host's own address. */
+export const WayWish = z.union([z.literal("smart"), ExitWish]);
+export type WayWish = z.infer<typeof WayWish>;
+
+/** The exits of the ladder, from below. */
+export const LADDER = ["mobile", "residential"] as const satisfies ProxyTier[];
+
+/** A rung that a session has climbed to, and why. */
+export const Rung = ProxyApplied.extend({
+  /** What kept it from a page by the way before. */
+  reason: z.string().max(200),
+  /** Milliseconds since the epoch. */
+  at: z.number(),
+});
+export type Rung = z.infer<typeof Rung>;
 
 /** A tier that a pool is configured for. Nothing says that its provider answers at the moment. */
 export const ExitOffer = z.object({
@@ -48,6 +74,12 @@ export function servedBy(offers: readonly ExitOffer[], wish: ExitWish): ServedEx
     if (country && EXIT_TRAITS.every(isMet)) return { tier, country };
   }
   return null;
+}
+
+/** Whether these offers can serve a wish; the ladder, by one rung at least. */
+export function canServe(offers: readonly ExitOffer[], wish: WayWish): boolean {
+  if (wish !== "smart") return servedBy(offers, wish) !== null;
+  return LADDER.some((tier) => servedBy(offers, { ...ANY_EXIT, tier }) !== null);
 }
 
 /** Where no country is wished: the usual one, or else the first that there is. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { BrowserKind } from "../browser/session.ts";
-import { ExitOffer } from "./exits.ts";
+import { ExitOffer, LADDER, Rung } from "./exits.ts";
 import { VmHeartbeat } from "./vms.ts";
 
 const count = z.int().nonnegative();
@@ -24,6 +24,8 @@ export const SlotReport = z.object({
   ended: HostEndReason.exactOptional(),
   /** Milliseconds since the epoch. */
   lastActivityAt: z.number(),
+  /** The rungs of the proxy ladder that it has climbed to so far, the first one first. */
+  rungs: z.array(Rung).max(LADDER.length).exactOptional(),
 });
 export type SlotReport = z.infer<typeof SlotReport>;
 

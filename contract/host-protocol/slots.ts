@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ProxyApplied } from "../browser/proxy.ts";
 import { BrowserKind } from "../browser/session.ts";
-import { ExitWish } from "./exits.ts";
+import { WayWish } from "./exits.ts";
 import { SlotReport } from "./heartbeat.ts";
 
 /**
@@ -30,8 +30,8 @@ export const PlaceSlot = z.strictObject({
   wireVersion: z.string().max(20).exactOptional(),
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
   allowedDomains: z.array(z.string()).exactOptional(),
-  /** An exit of the managed proxy, where there is one. Kind `stealth` only. */
-  proxy: ExitWish.exactOptional(),
+  /** An exit of the managed proxy, or the ladder of them, where there is one. Kind `stealth` only. */
+  proxy: WayWish.exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.strictObject({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
 });

@@ -2,7 +2,7 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
-import type { ExitWish } from "@svc/contract/host-protocol/exits.ts";
+import type { WayWish } from "@svc/contract/host-protocol/exits.ts";
 import type { Place } from "../host-calls/place.ts";
 import { endSlot } from "../host-calls/slots.ts";
 import { tried } from "../live/tried.ts";
@@ -25,8 +25,8 @@ export interface CreateSessionOrder {
   /** Path at the gateway of the state to start with; null for none. */
   statePath: string | null;
   allowedDomains: string[] | null;
-  /** The exit of the managed proxy that it wishes; null for none. */
-  proxy: ExitWish | null;
+  /** The exit of the managed proxy that it wishes, or the ladder; null for none. */
+  proxy: WayWish | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
@@ -129,7 +129,7 @@ function conclude(
   const { leaseIdleMs } = order;
   const expiresAt = expiryOf(order);
   const { place, proxy } = found;
-  const facts = { place, placedAt: Date.now() };
+  const facts = { place, placedAt: Date.now(), proxy };
   const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, facts);
   if (session?.state.status === "active") return { created: { expiresAt, proxy } };
   // A slot that was found in vain: the customer does not wait for its end.

@@ -1,6 +1,6 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import { type ExitWish, servedBy } from "@svc/contract/host-protocol/exits.ts";
+import { type WayWish, canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { SlotWish } from "@svc/contract/host-protocol/slots.ts";
 import { knownHosts } from "../fleet/registry.ts";
@@ -33,7 +33,7 @@ export interface PoolWish {
   /** Null: no wish to be kept to domains. */
   allowedDomains: string[] | null;
   /** Null: the session leaves from the pool's host. */
-  proxy: ExitWish | null;
+  proxy: WayWish | null;
 }
 
 const NO_DOMAINS = "No registered browser pool confines sessions to allowedDomains.";
@@ -78,7 +78,7 @@ function poolOf(host: HostRecord, { kind, wireVersion, proxy }: PoolWish): Pool[
   if (!report || host.draining) return [];
   const { hostId, url } = host;
   const speaks = wireVersion === null || (host.versions["wire"]?.includes(wireVersion) ?? false);
-  const hasExit = proxy === null || servedBy(host.exits ?? [], proxy) !== null;
+  const hasExit = proxy === null || canServe(host.exits ?? [], proxy);
   return [{ hostId, url, idle: report.idle, speaks, hasExit }];
 }
 

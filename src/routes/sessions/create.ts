@@ -1,7 +1,7 @@
 import type { ProxyWish } from "@svc/contract/browser/proxy.ts";
 import type { SessionCreated } from "@svc/contract/browser/session.ts";
 import type { StorageStateUrl } from "@svc/contract/browser/profile.ts";
-import type { ExitWish } from "@svc/contract/host-protocol/exits.ts";
+import type { WayWish } from "@svc/contract/host-protocol/exits.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { accepted } from "../../accepted.ts";
@@ -65,14 +65,15 @@ async function orderOf(c: AppContext, wanted: WantedSession, stateUrl: string | 
     leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
     wireVersion,
     allowedDomains,
-    proxy: exitOf(wanted.proxy),
+    proxy: wayOf(wanted.proxy),
     statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;
 }
 
-/** The exit that a session wishes. The ladder starts without one. */
-function exitOf(proxy: ProxyWish): ExitWish | null {
-  if (proxy.mode !== "exit") return null;
+/** The way out that a session wishes. */
+function wayOf(proxy: ProxyWish): WayWish | null {
+  if (proxy.mode === "off") return null;
+  if (proxy.mode === "smart") return "smart";
   const { mode: _mode, ...wish } = proxy;
   return wish;
 }

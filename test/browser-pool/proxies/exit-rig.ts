@@ -1,18 +1,7 @@
-import type { ExitWish } from "@svc/contract/host-protocol/exits.ts";
 import { readSettings } from "@svc/host-kit/settings.ts";
 import { pino } from "pino";
 import { Exits } from "../../../browser-pool/proxies/exits.ts";
 import { PROXY_SETTINGS, providersOf } from "../../../browser-pool/proxies/settings.ts";
-
-/** A wish of nothing in particular. */
-export const ANY_EXIT: ExitWish = {
-  country: null,
-  tier: null,
-  sticky: null,
-  state: null,
-  city: null,
-  asn: null,
-};
 
 /** The exits of a pool with these settings, and the lines of its log. */
 export function exitsOf(env: Record<string, string>): { exits: Exits; log: string[] } {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { missingBrowser, missingStealth } from "../../support/process/needs.ts";
 import { RawCdp, byWire, firstPage } from "../clients.ts";
 import { Rig } from "../rig.ts";
-import { ANY_EXIT } from "./exit-rig.ts";
+import { ANY_EXIT } from "@svc/contract/host-protocol/exits.ts";
 import { Upstream } from "./upstream.ts";
 
 const isMissing = Boolean((await missingStealth()) ?? (await missingBrowser()));
@@ -153,7 +153,7 @@ describe.skipIf(isMissing)("a session with a managed proxy", { timeout: 120_000 
     expect(await seen(page)).toMatchObject({ from: "127.0.0.3" });
     mobile.stop();
     await expect(page.goto(url())).rejects.toThrow("net::ERR_PROXY_CONNECTION_FAILED");
-    await expect(page.request.get(url())).rejects.toThrow("SOCKS");
+    await expect(page.request.get(url())).rejects.toThrow("Socks5 proxy");
 
     expect(rig.stderr).toContain("exit_failed");
     expect(rig.stderr).not.toMatch(/:pw@|wrong/);

@@ -19,7 +19,8 @@ import { Allowance } from "../../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../../browser-pool/egress/forwarder.ts";
 import type { Exit } from "../../../browser-pool/proxies/exits.ts";
 import { askSocks } from "../socks-client.ts";
-import { ANY_EXIT, exitsOf } from "./exit-rig.ts";
+import { ANY_EXIT } from "@svc/contract/host-protocol/exits.ts";
+import { exitsOf } from "./exit-rig.ts";
 import { type Fault, Upstream } from "./upstream.ts";
 
 const NEVER = new AbortController().signal;

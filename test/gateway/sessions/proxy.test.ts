@@ -1,5 +1,6 @@
 import { PROXY_COUNTRIES, type ProxyApplied } from "@svc/contract/browser/proxy.ts";
-import { EXIT_TRAITS, type ExitOffer } from "@svc/contract/host-protocol/exits.ts";
+import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { EXIT_TRAITS, type ExitOffer, type Rung } from "@svc/contract/host-protocol/exits.ts";
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   call,
@@ -7,6 +8,7 @@ import {
   json,
   newOrg,
   newPool,
+  slotOf,
   type Pool,
 } from "../../support/worker/gateway.ts";
 
@@ -34,6 +36,7 @@ describe("a proxy of a create", () => {
   const none = { country: null, tier: null, sticky: null, state: null, city: null, asn: null };
 
   test.each([
+    ["smart", "smart"],
     ["de", { ...none, country: "de" }],
     [{}, none],
     [{ tier: "isp" }, { ...none, tier: "static" }],
@@ -93,5 +96,69 @@ describe("a proxy of a create", () => {
     expect(status).toBe(201);
     expect(answer).not.toHaveProperty("proxy");
     expect(await placedOn(pool)).toHaveLength(1);
+  });
+});
+
+describe("the ladder", () => {
+  test("goes to a pool that has a rung of it, though others are emptier", async () => {
+    const others = [
+      await newPool({ kinds: { stealth: count(99) } }),
+      await newPool({ kinds: { stealth: count(99) }, exits: [offer("static")] }),
+    ];
+    const having = await newPool({ kinds: { stealth: count(1) }, exits: [offer("residential")] });
+    expect((await create({ proxy: "smart" })).status).toBe(201);
+    expect(await placedOn(having)).toHaveLength(1);
+    for (const other of others) expect(await placedOn(other)).toEqual([]);
+  });
+});
+
+describe("GET /sessions/:id", () => {
+  const exit: ProxyApplied = { tier: "mobile", country: "de", timezoneId: "Europe/Berlin" };
+  const read = async (id: string): Promise<unknown> =>
+    (await call(`/sessions/${id}`, { bearer: key })).json();
+  async function created(proxy: unknown): Promise<string> {
+    return SessionCreated.parse((await create({ proxy })).answer).sessionId;
+  }
+
+  test("has the exit that was applied, as long as the session lives", async () => {
+    const pool = await newPool({ kinds, exits: [offer("mobile")] });
+    await pool.steer({ proxy: exit });
+    const id = await created("de");
+    expect(await read(id)).toMatchObject({ status: "active", proxy: exit });
+    await call(`/sessions/${id}`, { method: "DELETE", bearer: key });
+    expect(await read(id)).not.toHaveProperty("proxy");
+  });
+
+  test("has each rung that the ladder has climbed to, and why, also after a heartbeat without news", async () => {
+    const pool = await newPool({ kinds, exits: [offer("mobile"), offer("residential")] });
+    const id = await created("smart");
+    expect(await read(id)).not.toHaveProperty("proxy");
+    const mobile = { ...exit, reason: "status 403", at: 1_000 };
+    const residential = {
+      ...mobile,
+      tier: "residential" as const,
+      reason: "status 429",
+      at: 2_000,
+    };
+    const told = (...rungs: Rung[]) =>
+      pool.beat({ kinds, slots: [slotOf(id, { kind: "stealth", rungs })] });
+    await told(mobile);
+    expect(await read(id)).toMatchObject({
+      proxy: exit,
+      proxyRungs: [{ tier: "mobile", reason: "status 403", at: "1970-01-01T00:00:01.000Z" }],
+    });
+    await told(mobile, residential);
+    await told(mobile, residential);
+    expect(await read(id)).toMatchObject({
+      proxy: { ...exit, tier: "residential" },
+      proxyRungs: [
+        { tier: "mobile", reason: "status 403" },
+        { tier: "residential", reason: "status 429" },
+      ],
+    });
+    await call(`/sessions/${id}`, { method: "DELETE", bearer: key });
+    const ended = await read(id);
+    expect(ended).toMatchObject({ status: "released" });
+    expect(ended).not.toHaveProperty("proxy");
   });
 });

@@ -1,0 +1,52 @@
+import { ANY_EXIT, type ExitWish, LADDER, type Rung } from "@svc/contract/host-protocol/exits.ts";
+import type { Slot } from "../slots/slot.ts";
+import type { Exit } from "./exits.ts";
+
+/** How long blocks are left alone once no rung above works: to try each time would hold every blocked page. */
+const REST_MS = 60_000;
+
+/** Opens an exit that works; null when none does. */
+type OpenExit = (wish: ExitWish, signal: AbortSignal) => Promise<Exit | null>;
+
+/** The way of a session up the exits of the managed proxy: a rung for each block, never down again. */
+export class Ladder {
+  readonly rungs: Rung[] = [];
+  readonly #slot: Slot;
+  readonly #open: OpenExit;
+  readonly #onClimb: (rung: Rung) => void;
+  readonly #ended = new AbortController();
+  /** The tiers above, from below. */
+  #above: readonly (typeof LADDER)[number][] = LADDER;
+  #restsUntil = 0;
+  #climbing: Promise<boolean> | null = null;
+
+  constructor(slot: Slot, open: OpenExit, onClimb: (rung: Rung) => void) {
+    this.#slot = slot;
+    this.#open = open;
+    this.#onClimb = onClimb;
+    void slot.died.then(() => this.#ended.abort());
+  }
+
+  /** Climbs to the next rung that works; false when there is none. Blocks that are met meanwhile are of the same climb. */
+  climb(reason: string): Promise<boolean> {
+    this.#climbing ??= this.#climb(reason).finally(() => (this.#climbing = null));
+    return this.#climbing;
+  }
+
+  async #climb(reason: string): Promise<boolean> {
+    if (performance.now() < this.#restsUntil) return false;
+    for (const [at, tier] of this.#above.entries()) {
+      const exit = await this.#open({ ...ANY_EXIT, tier }, this.#ended.signal);
+      if (this.#ended.signal.aborted) return false;
+      if (!exit) continue;
+      this.#above = this.#above.slice(at + 1);
+      await this.#slot.leaveBy(exit);
+      const rung = { ...exit.applied, reason, at: Date.now() };
+      this.rungs.push(rung);
+      this.#onClimb(rung);
+      return true;
+    }
+    if (this.#above.length > 0) this.#restsUntil = performance.now() + REST_MS;
+    return false;
+  }
+}
