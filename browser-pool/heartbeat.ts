@@ -34,7 +34,8 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     memoryCap: hostFitness.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
     kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
-    exits: exits.offers,
+    // Browsers of kind fast have none.
+    exits: config.shelves.stealth.most > 0 ? exits.offers : [],
     keeps: [...KEPT_WISHES],
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),

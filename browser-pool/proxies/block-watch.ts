@@ -27,7 +27,7 @@ const Paused = z.object({
 type Paused = z.infer<typeof Paused>;
 
 /** Asks for the page again in its place of the history. `replace` would only scroll to a fragment. */
-const AGAIN = `<script>location.href.includes("#") ? location.reload() : location.replace(location.href)</script>`;
+const AGAIN = `<noscript><meta http-equiv="refresh" content="0"></noscript><script>location.href.includes("#") ? location.reload() : location.replace(location.href)</script>`;
 
 /** Climbs to another way out; false when there is none. */
 type Climb = (reason: string) => Promise<boolean>;

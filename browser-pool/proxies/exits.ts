@@ -114,6 +114,7 @@ export class Exits {
       await exit.prove(check, caller);
       return exit;
     } catch (error) {
+      if (caller.aborted) return null;
       const { tier, country } = exit;
       const reason = error instanceof ProxyFault ? error.why : messageOf(error);
       log.warn({ tier, country, reason }, "exit_not_applied");

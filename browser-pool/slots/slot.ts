@@ -14,6 +14,8 @@ import type { Exit } from "../proxies/exits.ts";
 import type { Shim } from "../stealth/shim.ts";
 import { watchFolder } from "./folder-watch.ts";
 
+/** Refusals that the forwarder tells in a page of its own, as `Failures` has them. */
+const OWN_REFUSAL = /^net::ERR_(?:BLOCKED_BY_ADMINISTRATOR|INSUFFICIENT_RESOURCES)/;
 const MIB = 1024 ** 2;
 /** A target that does not answer keeps nobody waiting: it is told before anybody else reaches it. */
 const MOVE_MS = 1_000;
@@ -138,10 +140,9 @@ export class Slot implements SlotNames {
     if (this.#shim) await inTime(this.#shim.moveTo(exit.place), MOVE_MS);
   }
 
-  /** Whether the way out itself refused this URL when it was last asked for: no site has answered then. */
+  /** Whether the way out itself answered for this URL when it was last asked for: no site did then. */
   hasRefused(url: string): boolean {
-    const failure = this.#parts.forwarder.failures.textFor(url);
-    return failure?.startsWith("net::ERR_BLOCKED_BY_ADMINISTRATOR") ?? false;
+    return OWN_REFUSAL.test(this.#parts.forwarder.failures.textFor(url) ?? "");
   }
 
   /** Ends the browser and removes all that belongs to it. */

@@ -159,6 +159,22 @@ describe.skipIf(isMissing)("a smart session", { timeout: 120_000 }, () => {
     await browser.close();
   });
 
+  test("heals where its client intercepts requests itself, and where pages run no scripts", async () => {
+    const page = await smart();
+    await page.route("**/*", (route) => route.continue());
+    blocked.set(HOME, 403);
+    await page.goto(url());
+    await page.waitForSelector("h1");
+    expect(await page.title()).toBe(MOBILE);
+    const still = await page.context().browser()?.newContext({ javaScriptEnabled: false });
+    const plain = await still?.newPage();
+    if (!plain) throw new Error("no page");
+    blocked.set(MOBILE, 403);
+    await plain.goto(url());
+    await plain.waitForSelector("h1");
+    expect(await plain.title()).toBe(RESIDENTIAL);
+  });
+
   test.each([
     ["<title>Just a moment...</title>", "a page of Cloudflare"],
     ['<iframe id=main src="/_Incapsula_Resource?CWUDNSAI=1"></iframe>', "a page of Imperva"],
