@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { ANY_EXIT } from "@svc/contract/host-protocol/exits.ts";
 import { chromium } from "playwright-core";
@@ -8,11 +7,10 @@ import { WARM, inRounds } from "../browser/rounds.ts";
 import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { median, summaryText } from "../report/stats.ts";
-import { tempFolder } from "../service/endings.ts";
 import { Program } from "../service/program.ts";
+import { compareBulk } from "./bulk.ts";
 import { HOME } from "./facts.ts";
 import { swaps } from "./swap.ts";
-import { bulkBy } from "./tunnels.ts";
 
 const DEFAULT_N = 20;
 const REPLACEMENTS = 200;
@@ -32,14 +30,14 @@ export async function benchEgress(options: Options): Promise<void> {
     SVC_PROXY_MOBILE_URL: `http://{country}-{session}:pw@${new URL(proxy).host}`,
     SVC_PROXY_CHECK: `${HOME}:${port}`,
   };
-  const bulk = await compareBulk(n, port);
   const swapped = await swaps(SWAPS, port, env);
   const pool = await LonePool.start({
     ...env,
     SVC_EGRESS_ALLOW: `${HOME}:${port}`,
-    SVC_WARM_FAST: "0",
+    SVC_WARM_FAST: "1",
     SVC_WARM_STEALTH: String(WARM),
   });
+  const bulk = await compareBulk(pool, n, `http://localhost:${port}`);
   const rest = new Rest([pool.health], WARM, "stealth");
   const creates = await compareCreates(pool, rest, n);
   const replaced = await replacements(pool, rest);
@@ -78,26 +76,13 @@ function setGoals(report: Report, samples: Record<string, number[]>): void {
     { what: "proxy swap, p50", got: of("proxy swap"), limit: 50, unit: "ms" },
     { what: "healed page, p50", got: of("page, blocked and healed"), limit: 1000, unit: "ms" },
     {
-      what: "bytes by the forwarder against direct",
+      what: "bytes that a page reads behind the forwarder, against none",
       got: of("forwarder") / of("direct"),
       limit: 0.8,
       unit: "",
       wanted: "above",
     },
   );
-}
-
-async function compareBulk(n: number, port: number): Promise<Record<string, number[]>> {
-  const path = join(tempFolder(), "forwarder");
-  const forwarder = new Program(["bench/egress/forwarder.ts", path, String(port)]);
-  await forwarder.ready();
-  const samples = { direct: [] as number[], forwarder: [] as number[] };
-  await inRounds(["direct", "forwarder"] as const, n, async (who, counts) => {
-    const speed = await bulkBy(port, who === "direct" ? null : path);
-    if (counts) samples[who].push(speed);
-  });
-  await forwarder.stop();
-  return samples;
 }
 
 async function compareCreates(

@@ -40,7 +40,8 @@ export class Ladder {
       if (this.#ended.signal.aborted) return false;
       if (!exit) continue;
       this.#above = this.#above.slice(at + 1);
-      await this.#slot.leaveBy(exit);
+      // The page that is held answers no override before it is let go, and has it by its first script all the same.
+      void this.#slot.leaveBy(exit);
       const rung = { ...exit.applied, reason, at: Date.now() };
       this.rungs.push(rung);
       this.#onClimb(rung);
