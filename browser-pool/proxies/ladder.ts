@@ -27,8 +27,17 @@ export class Ladder {
     void slot.died.then(() => this.#ended.abort());
   }
 
-  /** Climbs to the next rung that works; false when there is none. Blocks that are met meanwhile are of the same climb. */
-  climb(reason: string): Promise<boolean> {
+  /** How many rungs it has climbed. */
+  get height(): number {
+    return this.rungs.length;
+  }
+
+  /**
+   * Climbs to the next rung that works; false when there is none. A block that was met from a lower rung, or while it climbs, is
+   * of the same climb. `from`: the height at which the blocked page was asked for.
+   */
+  climb(reason: string, from: number): Promise<boolean> {
+    if (from < this.height) return Promise.resolve(true);
     this.#climbing ??= this.#climb(reason).finally(() => (this.#climbing = null));
     return this.#climbing;
   }

@@ -206,7 +206,7 @@ export class Sessions {
       },
     );
     try {
-      await BlockWatch.start(slot, (reason) => ladder.climb(reason));
+      await BlockWatch.start(slot, ladder);
       return ladder;
     } catch (error) {
       log.warn({ slot: slot.number, reason: messageOf(error) }, "ladder_not_started");

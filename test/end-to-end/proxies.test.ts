@@ -76,7 +76,9 @@ describe.skipIf(isMissing)("a managed proxy, by gateway and pool", { timeout: 12
     SessionRecord.parse(await call(`/sessions/${sessionId}`));
 
   test("is listed, applied and told of as it was wished", async () => {
-    expect(ProxyCountries.parse(await call("/proxy/countries"))).toMatchObject({
+    const listed = async () => ProxyCountries.parse(await call("/proxy/countries"));
+    // The pool is listed once its first heartbeat is heard.
+    await expect.poll(listed, { timeout: 10_000 }).toMatchObject({
       enabled: true,
       countries: ["de", "us"],
       tiers: { mobile: ["de", "us"], residential: [] },

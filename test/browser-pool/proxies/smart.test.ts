@@ -22,6 +22,8 @@ const asked: string[] = [];
 const site = createServer(({ socket, method, url = "" }, response) => {
   const from = socket.remoteAddress ?? "";
   if (url !== "/favicon.ico") asked.push(`${method} ${url} ${from}`);
+  // The first to ask hears nothing.
+  if (url === "/slow" && from === HOME) return;
   const block = blocked.get(from);
   response.setHeader("content-type", "text/html");
   if (url === "/frames")
@@ -217,6 +219,19 @@ describe.skipIf(isMissing)("a smart session", { timeout: 120_000 }, () => {
     expect((await answered).status()).toBe(403);
     expect(await page.title()).toBe("denied");
     expect(asked.filter((one) => !one.endsWith(HOME))).toEqual([]);
+  });
+
+  test("asks again for a page that was on its way when another page made it climb", async () => {
+    const page = await smart();
+    const other = await page.context().newPage();
+    const slow = other.goto(url("/slow"));
+    await expect.poll(() => asked).toContain(`GET /slow ${HOME}`);
+    blocked.set(HOME, 403);
+    await page.goto(url("/quick"));
+    await slow;
+    await other.waitForSelector("h1");
+    expect(await other.title()).toBe(MOBILE);
+    expect(await rungs()).toHaveLength(1);
   });
 
   test("whose pages are blocked at once climbs once", async () => {
