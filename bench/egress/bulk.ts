@@ -1,6 +1,7 @@
 import { onPath } from "@svc/browser-pool/launch/lookup.ts";
 import { type Browser, type Page, chromium } from "playwright-core";
 import type { LonePool } from "../browser/lone-pool.ts";
+import { Rest } from "../browser/rest.ts";
 import { inRounds } from "../browser/rounds.ts";
 import { BULK_BYTES } from "./facts.ts";
 
@@ -24,6 +25,9 @@ export async function compareBulk(
   const id = await pool.place("fast");
   const headers = await pool.headers(id);
   const behind = await chromium.connectOverCDP(pool.endpoint("cdp", id), { headers });
+  // A pool that launches browsers meanwhile has no time for bytes.
+  for (const kind of ["fast", "stealth"] as const)
+    await new Rest([pool.health], 1, kind).take("any");
   const pages = { direct: await pageOf(direct, site), forwarder: await pageOf(behind, site) };
   const samples = { direct: [] as number[], forwarder: [] as number[] };
   await inRounds(["direct", "forwarder"] as const, n, async (who, counts) => {

@@ -6,8 +6,12 @@ export interface Answer {
 }
 
 const STATUSES: ReadonlySet<number> = new Set([403, 429, 503]);
-/** Pages that only say that somebody is blocked are shorter. */
-const LONGEST_BYTES = 64 * 1024;
+/** Pages that only say that somebody is blocked are shorter, by their encoding. Packed bytes may become a thousand times as many. */
+const LONGEST_BYTES: Record<string, number> = {
+  identity: 64 * 1024,
+  gzip: 4 * 1024,
+  deflate: 4 * 1024,
+};
 
 /** Headers by which protections say that a page is theirs, whatever its status. */
 const HEADERS: [name: string, value: RegExp, whose: string][] = [
@@ -32,16 +36,14 @@ export function blockIn({ status, headers }: Answer): string | null {
   return STATUSES.has(status) ? `status ${status}` : null;
 }
 
-/** Whether an answer may be a page of a protection: only then is its body read. */
+/** Whether an answer may be a page of a protection: only then is its body read. It is short, however it is written. */
 export function mayBlock({ status, headers }: Answer): boolean {
+  const isPage = /^text\/html/i.test(headers.get("content-type") ?? "");
+  // With it, the length that is told counts for nothing.
+  if (status < 200 || status >= 300 || !isPage || headers.has("transfer-encoding")) return false;
   const length = headers.get("content-length");
-  const isShort = length !== undefined && Number(length) <= LONGEST_BYTES;
-  return (
-    status >= 200 &&
-    status < 300 &&
-    isShort &&
-    /^text\/html/i.test(headers.get("content-type") ?? "")
-  );
+  const longest = LONGEST_BYTES[headers.get("content-encoding") ?? "identity"] ?? -1;
+  return length !== undefined && Number(length) <= longest;
 }
 
 /** Why a page is a block; null when it is none that is known. */

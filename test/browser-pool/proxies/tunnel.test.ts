@@ -250,11 +250,12 @@ describe.each(SCHEMES)("an exit over %s", (scheme) => {
   });
 });
 
-test("two passwords longer than SOCKS 5 takes, and a proxy without a name, are refused with the reason", async () => {
+test("a password longer than SOCKS 5 takes, a name that nobody knows and TLS to a proxy without it are faults with a reason", async () => {
   const upstream = await new Upstream("127.0.0.2").start();
   onTestFinished(() => upstream.stop());
   for (const [url, why] of [
     [`socks5://x:${"p".repeat(256)}@127.0.0.1:${upstream.port}`, "longer than SOCKS 5"],
+    [`https://x:pw@127.0.0.1:${upstream.port}`, "it is not reached: E"],
     [`http://{country}:pw@no-such-name.invalid:1`, "name is not known"],
   ] as const) {
     const { exits, log } = exitsOf({ SVC_PROXY_STATIC_URL: url, SVC_PROXY_STATIC_COUNTRIES: "de" });
