@@ -1,4 +1,6 @@
+import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import { type Socket, isIP } from "node:net";
 import { connected, secured } from "../egress/connect.ts";
 import { type NetError, Refusal } from "../egress/refusal.ts";
@@ -67,10 +69,11 @@ export async function openTunnel(
 }
 
 async function reach({ scheme, host, port }: ProxyServer, signal: AbortSignal): Promise<Socket> {
-  const family = isIP(host);
-  const found =
-    family > 0 ? [{ address: host, family }] : await lookup(host, { all: true }).catch(() => []);
-  if (found.length === 0) throw new ProxyFault("its name is not known");
+  const found = await addressesOf(host, signal);
+  if (found.length === 0)
+    throw new ProxyFault(
+      signal.aborted ? "its name is not known in time" : "its name is not known",
+    );
   try {
     const socket = await connected(found, port, signal);
     return scheme === "https" ? await secured(socket, host, signal) : socket;
@@ -79,6 +82,23 @@ async function reach({ scheme, host, port }: ProxyServer, signal: AbortSignal): 
     throw new ProxyFault(
       signal.aborted ? "it is not reached in time" : `it is not reached: ${code}`,
     );
+  }
+}
+
+/** A look-up of the system cannot be stopped: nobody waits for it once `signal` ends. */
+async function addressesOf(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const family = isIP(host);
+  if (family > 0) return [{ address: host, family }];
+  const over = new AbortController();
+  const none = once(signal, "abort", { signal: over.signal }).then(() => []);
+  none.catch(() => {});
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([lookup(host, { all: true }), none]);
+  } catch {
+    return [];
+  } finally {
+    over.abort();
   }
 }
 
