@@ -10,6 +10,7 @@ import { benchProfiles } from "./profiles/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
+import { benchCode } from "./vm/code.ts";
 import { benchVm } from "./vm/bench.ts";
 import { benchVmStates } from "./vm/states.ts";
 
@@ -21,6 +22,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   neighbour: benchNeighbour,
   "hostile-guest": benchHostileGuest,
   vm: benchVm,
+  code: benchCode,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
