@@ -4,7 +4,6 @@ import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { ServedVersions } from "./playwrights/served-versions.ts";
-import { KEPT_WISHES } from "./sessions/wishes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import type { Shelves } from "./slots/shelves.ts";
 
@@ -32,7 +31,7 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     memoryCap: hostFitness.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
     kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
-    keeps: [...KEPT_WISHES],
+    keeps: sessions.keptWishes,
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),
   };

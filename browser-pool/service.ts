@@ -13,6 +13,7 @@ import type { GatewaySilence } from "./gateway-silence.ts";
 import type { Run } from "./janitor.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
+import type { Recordings } from "./recording/recordings.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { KINDS, type Shelves } from "./slots/shelves.ts";
 
@@ -29,6 +30,7 @@ export interface PoolParts {
   hostFitness: HostFitness;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  recordings: Recordings | null;
   sessions: Sessions;
   shelves: Shelves;
   silence: GatewaySilence;
@@ -80,11 +82,12 @@ export class PoolService {
 
   /** Ends every browser, sends a last heartbeat, and leaves nothing on the computer. */
   async stop(): Promise<void> {
-    const { silence, hostFitness, allowance, sessions, playwrights } = this.#parts;
+    const { silence, hostFitness, allowance, sessions, playwrights, recordings } = this.#parts;
     silence.close();
     hostFitness.close();
     allowance.close();
     await sessions.close();
+    await recordings?.close();
     await playwrights.close();
     await this.#parts.heartbeats.stop();
     closeServer(this.#parts.front);

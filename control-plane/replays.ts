@@ -1,9 +1,48 @@
 import type { RecordingReport } from "@svc/contract/host-protocol/recording.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { ask } from "./database.ts";
 
 /** Where the replay of a session lies: gzip newline-delimited JSON, stored without Content-Encoding. */
 export const replayKey = (orgId: string, sessionId: string): string =>
   `replays/${orgId}/${sessionId}.ndjson.gz`;
+
+interface ReplayRow {
+  state: RecordingReport["state"];
+  pendingUntil: number | null;
+  keepUntil: number | null;
+}
+
+/** A session that will have a replay. Times are ms. */
+export interface ExpectedReplay {
+  id: string;
+  orgId: string;
+  /** When the session ends at the latest. */
+  endsAt: number;
+  keepMs: number;
+}
+
+/** Notes that a session will have a replay. */
+export async function expectReplay(
+  db: D1Database,
+  { id, orgId, endsAt, keepMs }: ExpectedReplay,
+  now: number,
+): Promise<void> {
+  await ask(db, () =>
+    db
+      .prepare(
+        `INSERT INTO replays (session_id, org_id, state, updated_at, pending_until, keep_until)
+         VALUES (?1, ?2, 'pending', ?3, ?4, ?5)
+         ON CONFLICT (session_id) DO UPDATE SET pending_until = ?4, keep_until = ?5`,
+      )
+      .bind(id, orgId, now, endsAt + LIMITS.replayPendingMs, endsAt + keepMs)
+      .run(),
+  );
+}
+
+/** The session was never placed. */
+export async function forgetReplay(db: D1Database, sessionId: string): Promise<void> {
+  await ask(db, () => db.prepare("DELETE FROM replays WHERE session_id = ?").bind(sessionId).run());
+}
 
 /** Notes what a host says of a recording. A replay that is ready stays ready. */
 export async function noteRecording(
@@ -27,17 +66,26 @@ export async function noteRecording(
   );
 }
 
-/** What is known of the replay of a session of this org; null when nothing is. */
+/**
+ * What is known of the replay of a session of this org; null when nothing is. One that was waited for too long, or kept long
+ * enough, is none.
+ */
 export async function replayState(
   db: D1Database,
-  orgId: string,
-  sessionId: string,
+  { orgId, sessionId }: { orgId: string; sessionId: string },
+  now: number,
 ): Promise<RecordingReport["state"] | null> {
   const row = await ask(db, () =>
     db
-      .prepare("SELECT state FROM replays WHERE session_id = ? AND org_id = ?")
+      .prepare(
+        `SELECT state, pending_until AS pendingUntil, keep_until AS keepUntil FROM replays
+         WHERE session_id = ? AND org_id = ?`,
+      )
       .bind(sessionId, orgId)
-      .first<{ state: RecordingReport["state"] }>(),
+      .first<ReplayRow>(),
   );
-  return row?.state ?? null;
+  if (!row) return null;
+  const { state, pendingUntil, keepUntil } = row;
+  const until = state === "pending" ? pendingUntil : keepUntil;
+  return until !== null && until <= now ? "none" : state;
 }

@@ -2,14 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
-import type { Log } from "@svc/host-kit/log.ts";
+import type { PlaceSlot, SlotWish } from "@svc/contract/host-protocol/slots.ts";
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
 import type { Profiles } from "../profiles/profiles.ts";
+import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
 import type { Slot } from "../slots/slot.ts";
+import { keptWishes } from "./wishes.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
 const REFUSED_MS = 120_000;
@@ -29,6 +31,8 @@ export interface SessionsOptions {
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
+  /** Null where this pool cannot record. */
+  recordings: Recordings | null;
   /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
@@ -52,6 +56,11 @@ export class Sessions {
 
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  /** The wishes that this pool keeps. */
+  get keptWishes(): SlotWish[] {
+    return keptWishes(this.#options.recordings !== null);
   }
 
   get count(): number {
@@ -165,10 +174,28 @@ export class Sessions {
     }
     slot.playwrights.giveTo(subject.org, subject.version);
     const fault = profile && (await profile.loadInto(slot));
-    if (!fault && !signal.aborted)
+    const isReady = !fault && !signal.aborted && (await this.#record(subject, ask, slot));
+    if (isReady && !signal.aborted)
       return this.#open(subject.id, ask, slot, performance.now() - asked);
+    slot.dropRecording();
     void warmSlots.retire(slot);
-    return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
+    if (signal.aborted) return ENDED;
+    return fault ? { outcome: "failed", fault } : NO_SLOT;
+  }
+
+  /** Begins a recording, if one is wanted. False: the browser has died meanwhile. */
+  async #record({ id, org }: Subject, { recording }: PlaceSlot, slot: Slot): Promise<boolean> {
+    const { recordings, log } = this.#options;
+    if (!recording || !recordings) return true;
+    const { mask = null } = recording;
+    const begun = await recordings.create({ org, id, mask });
+    try {
+      if (begun) await slot.record(begun);
+      return true;
+    } catch (error) {
+      log.warn({ slot: slot.number, reason: messageOf(error) }, "recording_not_begun");
+      return false;
+    }
   }
 
   #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {

@@ -10,9 +10,12 @@ import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
+import type { Recording } from "../recording/recording.ts";
 import { watchFolder } from "./folder-watch.ts";
 
 const MIB = 1024 ** 2;
+/** Much longer than a sound browser takes to be recorded. */
+const RECORD_MS = 10_000;
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -54,6 +57,7 @@ export class Slot implements SlotNames {
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
   #closing: Promise<void> | null = null;
+  #recording: Recording | null = null;
   #unwatch: (() => void) | null = null;
   #excess: string | null = null;
   #isDead = false;
@@ -121,11 +125,27 @@ export class Slot implements SlotNames {
     this.#parts.forwarder.confine(allowedDomains);
   }
 
+  /** Records the session that gets the slot, from now to its end. Rejects when the recording does not begin. */
+  async record(recording: Recording): Promise<void> {
+    this.#recording = recording;
+    await inBrowser(recording.begin(this.mux), RECORD_MS, this.died);
+  }
+
+  /** Nobody has got the session: its recording comes to nothing. */
+  dropRecording(): void {
+    this.#recording?.drop();
+  }
+
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
     this.#unwatch?.();
-    this.#closing ??= removeSlot(this.#parts);
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#recording?.stop();
+    await removeSlot(this.#parts);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { SlotRecording } from "@svc/contract/host-protocol/slots.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Place } from "../host-calls/place.ts";
@@ -23,6 +24,7 @@ export interface CreateSessionOrder {
   /** Path at the gateway of the state to start with; null for none. */
   statePath: string | null;
   allowedDomains: string[] | null;
+  recording: SlotRecording | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
@@ -106,8 +108,10 @@ async function place(
       return refusal("AcquireTimeout", text, { hint: placement.hint });
     }
     case "unserved": {
-      const { text, hint } = placement;
-      return refusal("AcquireTimeout", text, { hint });
+      const { text, hint, field } = placement;
+      return field === null
+        ? refusal("AcquireTimeout", text, { hint })
+        : refusal("NotConfigured", text, { field });
     }
     case "rejected": {
       const { status, body } = placement;

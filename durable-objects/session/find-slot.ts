@@ -22,11 +22,14 @@ type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
 type Found = { type: "placed"; place: Place } | Rejection;
 
-/** `unserved`: pools are registered, and none of them serves such a session. */
+/**
+ * `unserved`: pools are registered, and none of them serves such a session. `field`: of the request, when this deployment
+ * has no means for it.
+ */
 export type Placement =
   | Found
   | { type: "timeout"; hint: string }
-  | { type: "unserved"; text: string; hint: string };
+  | { type: "unserved"; text: string; hint: string; field: string | null };
 
 /** Longest wait at the only pool: a new one is seen after it. */
 const aloneMs = 5000;
@@ -68,7 +71,7 @@ class SlotSearch {
     do {
       const { pools, why, unserved } = await choiceFor(this.#env, this.#seeker);
       this.#hint = why;
-      if (unserved !== null) return { type: "unserved", text: unserved, hint: why };
+      if (unserved !== null) return { type: "unserved", ...unserved, hint: why };
       const round = await this.#askAll(pools);
       if (round.type !== "none") return round;
       if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));
@@ -139,7 +142,8 @@ function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | 
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
-  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath, allowedDomains } = seeker;
+  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath, allowedDomains, recording } =
+    seeker;
   const body = {
     kind,
     expiresAt,
@@ -147,6 +151,7 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     waitingSince: createdAt,
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
+    ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
     onSent: () => seeker.onAsked(),
   };
