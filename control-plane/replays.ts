@@ -1,6 +1,13 @@
 import type { RecordingReport } from "@svc/contract/host-protocol/recording.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { PLANS } from "@svc/contract/plans.ts";
 import { ask } from "./database.ts";
+
+/** How long a replay is kept that nobody has noted: as on the smallest plan. */
+const UNEXPECTED_KEPT_MS = PLANS.free.replayDays * 86_400_000;
+/** As many as D1 binds in one statement. */
+const batch = 100;
+const mostBatches = 100;
 
 /** Where the replay of a session lies: gzip newline-delimited JSON, stored without Content-Encoding. */
 export const replayKey = (orgId: string, sessionId: string): string =>
@@ -55,13 +62,13 @@ export async function noteRecording(
   await ask(db, () =>
     db
       .prepare(
-        `INSERT INTO replays (session_id, org_id, state, size_bytes, events, updated_at)
-         VALUES (?, ?, ?, ?, ?, ?)
+        `INSERT INTO replays (session_id, org_id, state, size_bytes, events, updated_at, keep_until)
+         VALUES (?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (session_id) DO UPDATE SET state = excluded.state,
            size_bytes = excluded.size_bytes, events = excluded.events, updated_at = excluded.updated_at
          WHERE replays.state <> 'ready'`,
       )
-      .bind(session.id, session.orgId, state, sizeBytes, events, now)
+      .bind(session.id, session.orgId, state, sizeBytes, events, now, now + UNEXPECTED_KEPT_MS)
       .run(),
   );
 }
@@ -88,4 +95,37 @@ export async function replayState(
   const { state, pendingUntil, keepUntil } = row;
   const until = state === "pending" ? pendingUntil : keepUntil;
   return until !== null && until <= now ? "none" : state;
+}
+
+/** Deletes the replays that were kept long enough. Answers how many. */
+export async function reapReplays(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
+  let reaped = 0;
+  for (let n = 0; n < mostBatches; n += 1) {
+    const some = await reapSome(db, objects, now);
+    reaped += some;
+    if (some < batch) break;
+  }
+  return reaped;
+}
+
+async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
+  const { results } = await ask(db, () =>
+    db
+      .prepare(
+        `SELECT session_id AS id, org_id AS orgId FROM replays WHERE keep_until <= ? LIMIT ?`,
+      )
+      .bind(now, batch)
+      .all<{ id: string; orgId: string }>(),
+  );
+  if (results.length === 0) return 0;
+  // The object first: nothing would name it without its row.
+  await ask(objects, () => objects.delete(results.map(({ id, orgId }) => replayKey(orgId, id))));
+  const ids = JSON.stringify(results.map(({ id }) => id));
+  await ask(db, () =>
+    db
+      .prepare("DELETE FROM replays WHERE session_id IN (SELECT value FROM json_each(?))")
+      .bind(ids)
+      .run(),
+  );
+  return results.length;
 }
