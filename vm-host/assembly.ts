@@ -220,7 +220,7 @@ async function openMakers(base: Base, bootable: Bootable) {
   const maker = new Maker(driver, goldenMachines, log, () => void events.emit("golden"));
   const spec = { ...bootable, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
   const onChange = (): void => void events.emit("changed");
-  const warm = new WarmMachines({ maker, spec, wanted: config.warm, onChange });
+  const warm = new WarmMachines({ maker, spec, wanted: config.warm, log, onChange });
   events.on("golden", () => warm.fill());
   const placer = new Placer({ vms, maker, warm, capacity, volumes, hasEgress, log });
   return { driver, goldenMachines, maker, warm, placer };

@@ -39,22 +39,29 @@ export async function benchHostileGuest(options: Options): Promise<void> {
   const host = await VmHost.start();
   await host.template(SMALL);
   await host.place(QUIET_MACHINE, SMALL);
-  const found: Found[] = [];
-  for (const attack of [...Object.keys(WORDS), BUILD].filter((name) => name.includes(only ?? ""))) {
-    const one: Found = { attack, quiet: [], hostile: [], grewMib: 0 };
-    for (let round = 0; round < rounds; round += 1) {
-      one.quiet.push(...(await roundTrips(host)));
-      const before = residentMib(host.program.pid);
-      const stop = await begin(host, attack, round);
-      const watching = mostMemory(host);
-      one.hostile.push(...(await roundTrips(host)));
-      one.grewMib = Math.max(one.grewMib, watching.most() - before);
-      await stop();
-    }
-    found.push(one);
-  }
+  const names = [...Object.keys(WORDS), BUILD].filter((name) => name.includes(only ?? ""));
+  const found = names.map((attack): Found => ({ attack, quiet: [], hostile: [], grewMib: 0 }));
+  for (let round = 0; round < rounds; round += 1)
+    // In another order each time: what a busy minute of the machine costs is not always the same row's.
+    for (const one of shuffled(found)) await attacked(host, one, round);
   show(report, found);
   report.finish(options.json);
+}
+
+/** A quiet window, and one under attack. */
+async function attacked(host: VmHost, one: Found, round: number): Promise<void> {
+  one.quiet.push(...(await roundTrips(host)));
+  const before = residentMib(host.program.pid);
+  const stop = await begin(host, one.attack, round);
+  const watching = mostMemory(host);
+  one.hostile.push(...(await roundTrips(host)));
+  one.grewMib = Math.max(one.grewMib, watching.most() - before);
+  await stop();
+}
+
+function shuffled<T>(list: T[]): T[] {
+  const keyed = list.map((item) => ({ item, at: Math.random() }));
+  return keyed.toSorted((left, right) => left.at - right.at).map(({ item }) => item);
 }
 
 /**
@@ -127,6 +134,8 @@ function mostMemory(host: VmHost): { most(): number } {
 }
 
 function show(report: Report, found: Found[]): void {
+  // One quiet for all rows: the p99 of a row's own fifty round trips is the slowest of them, and says nothing.
+  const quietP99 = summarize(found.flatMap(({ quiet }) => quiet)).p99;
   report.table(
     "exec of org B: ms, median (p95 / p99); growth of the host's memory",
     ["while a guest of org A says", "quiet", "attacked", "MiB"],
@@ -137,11 +146,11 @@ function show(report: Report, found: Found[]): void {
       grewMib,
     ]),
   );
-  for (const { attack, quiet, hostile, grewMib } of found)
+  for (const { attack, hostile, grewMib } of found)
     report.goal(
       {
-        what: `${attack}: p99 / quiet`,
-        got: summarize(hostile).p99 / summarize(quiet).p99,
+        what: `${attack}: p99 / p99 of all that is quiet`,
+        got: summarize(hostile).p99 / quietP99,
         limit: LIMIT,
         unit: "x",
       },

@@ -66,13 +66,18 @@ export class Guest {
     this.#control = this.#port("control");
   }
 
+  /** Waits until the agent of a machine that boots answers. */
+  async up(limitMs: number): Promise<void> {
+    await this.#insist(() => this.#control.client.call("rpc.ping", {}).result, limitMs);
+  }
+
   /** Tells the machine who it is. Before this it answers nothing else, and nothing of a customer goes in. */
   async identify(self: Self, limitMs: number, isRestored = false): Promise<IdentityDone> {
     this.#generation += 1;
     this.#self = self;
     const made = identityOf(self, this.#generation);
     const identity: Identity = { ...made, ...(isRestored && { dropConnections: true }) };
-    const done = await this.#introduced(identity, limitMs);
+    const done = await this.#insist(() => this.#introduce(identity), limitMs);
     this.#word = Buffer.from(identity.nextSyncWord, "hex");
     this.#control.useWord(this.#word);
     this.#bulk?.useWord(this.#word);
@@ -85,15 +90,15 @@ export class Guest {
     this.#control.begin();
   }
 
-  /** An agent that is started anew meanwhile has not heard who its machine is: it is told again. */
-  async #introduced(identity: Identity, limitMs: number): Promise<IdentityDone> {
+  /** Asks once more when the agent was started anew meanwhile: it has not heard the question. */
+  async #insist<T>(ask: () => Promise<T>, limitMs: number): Promise<T> {
     const until = performance.now() + limitMs;
     for (;;) {
       const { client } = this.#control;
       try {
-        const done = await inTime(this.#introduce(identity), until - performance.now());
-        if (done === LATE) throw silent();
-        return done;
+        const answer = await inTime(ask(), until - performance.now());
+        if (answer === LATE) throw silent();
+        return answer;
       } catch (error) {
         // The same client: the machine is gone, and no other one comes.
         const isAnew = isRefused(error, "Disconnected") && this.#control.client !== client;

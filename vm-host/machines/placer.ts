@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
@@ -7,7 +8,7 @@ import { type Capacity, memoryClass } from "./capacity.ts";
 import { growToAsked } from "./grow-disk.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 import { Vm } from "./vm.ts";
-import type { Placed, Vms } from "./vms.ts";
+import { type Placed, type Vms, released } from "./vms.ts";
 import type { WarmMachines } from "./warm-machines.ts";
 
 /** How long after a warm machine was taken the next one is made. */
@@ -34,6 +35,14 @@ export interface PlacerParts {
   log: Log;
 }
 
+/** A machine on its way to a sandbox, until nobody waits for it any more. */
+interface Placing {
+  id: string;
+  ask: PlaceVm;
+  source: MachineSource;
+  givenUp: AbortSignal;
+}
+
 /** Makes machines for sandboxes. */
 export class Placer {
   readonly #parts: PlacerParts;
@@ -50,42 +59,52 @@ export class Placer {
 
   /** A machine that is made in another way. A repeat gets what the first got. */
   placeFrom(id: string, ask: PlaceVm, source: MachineSource): Promise<Placed> {
-    return this.#parts.vms.place(id, () => this.#place(id, ask, source));
+    return this.#parts.vms.place(id, (givenUp) => this.#place({ id, ask, source, givenUp }));
   }
 
   /** A machine like this that nobody owns yet. */
   async make(spec: MachineSpec): Promise<Made> {
     const { warm, maker } = this.#parts;
-    const found = warm.take(spec);
+    const found = await warm.take(spec);
     // A moment later: the new clone would take the processor from this one's first steps.
     if (found) setTimeout(() => warm.fill(), REFILL_MS).unref();
     return found ?? maker.make(spec);
   }
 
-  async #place(id: string, ask: PlaceVm, source: MachineSource): Promise<Placed> {
+  async #place(placing: Placing): Promise<Placed> {
     const startedAt = Date.now();
-    const { capacity, vms } = this.#parts;
+    const { capacity, vms, warm } = this.#parts;
+    const { source } = placing;
     let giveBack: (() => void) | null = null;
     try {
       giveBack = capacity.claim(source.spec);
       const made = await source.make();
       void made.machine.exited.then(giveBack);
-      const vm = await this.#own(id, ask, source, made);
+      const vm = await this.#own(placing, made);
+      if (!vm) {
+        giveBack();
+        warm.keep(made);
+        return released();
+      }
       vm.placed.acquiredMs = Date.now() - startedAt;
       vms.add(vm);
       return await vms.placed(vm);
     } catch (error) {
       giveBack?.();
-      return vms.unmade(id, error);
+      return vms.unmade(error);
     }
   }
 
-  /** Gives a machine to its sandbox: nothing of it is reported before the guest knows who it is. */
-  async #own(id: string, ask: PlaceVm, source: MachineSource, made: Made): Promise<Vm> {
+  /**
+   * Gives a machine to its sandbox: nothing of it is reported before the guest knows who it is. Null when nobody waits for the
+   * sandbox any more while the machine boots: the machine is still nobody's.
+   */
+  async #own({ id, ask, source, givenUp }: Placing, made: Made): Promise<Vm | null> {
     const { volumes, hasEgress, log } = this.#parts;
     const { machine, guest, how } = made;
     const { isolation, envs } = ask;
     try {
+      if (!(await isWaitedFor(made, givenUp))) return null;
       const hasNetwork = isolation !== "hardened" && hasEgress;
       if (!source.isIdentified) {
         if (!hasNetwork) await machine.setNetwork(false);
@@ -105,4 +124,12 @@ export class Placer {
       throw error;
     }
   }
+}
+
+/** Whether the sandbox is still waited for once the machine can be told whose it is. */
+async function isWaitedFor({ guest, how }: Made, givenUp: AbortSignal): Promise<boolean> {
+  if (how === "boot" && !givenUp.aborted)
+    await Promise.race([guest.up(ANSWER_MS.boot), once(givenUp, "abort")]);
+  // A fork holds what a customer had in memory: nobody else may get it.
+  return how === "fork" || !givenUp.aborted;
 }

@@ -41,9 +41,8 @@ export class Vms {
   isDraining = false;
   readonly #options: VmsOptions;
   readonly #vms = new Map<string, Vm>();
-  readonly #placing = new Map<string, Promise<Placed>>();
-  /** Ids that were ended while they were on their way. */
-  readonly #cancelled = new Set<string>();
+  /** What is on its way, and what gives it up when it is ended meanwhile. */
+  readonly #placing = new Map<string, { answer: Promise<Placed>; givenUp: AbortController }>();
   /** Machines that are being ended. */
   readonly #ending = new Map<string, Promise<void>>();
   #seq = 0;
@@ -79,23 +78,27 @@ export class Vms {
     return [...this.#vms.values()].filter(({ isOver }) => !isOver);
   }
 
-  /** Lets `place` make and add a machine. A repeat gets what the first got. */
-  async place(id: string, place: () => Promise<Placed>): Promise<Placed> {
+  /**
+   * Lets `place` make and add a machine; its signal says that the sandbox was ended meanwhile. A repeat gets what the first
+   * got.
+   */
+  async place(id: string, place: (givenUp: AbortSignal) => Promise<Placed>): Promise<Placed> {
     const known = this.get(id);
     if (known) return { placed: this.#stamp(known) };
     const under = this.#placing.get(id);
-    if (under) return under;
+    if (under) return under.answer;
     if (this.isDraining) return refuse(503, "NoCapacity", "This host takes no new machines.");
     if (this.#options.records.isPaused(id))
       return refuse(409, "NotRunning", "This machine is paused.");
-    const placing = place();
-    this.#placing.set(id, placing);
-    return placing.finally(() => this.#placing.delete(id));
+    const givenUp = new AbortController();
+    const answer = place(givenUp.signal);
+    this.#placing.set(id, { answer, givenUp });
+    return answer.finally(() => this.#placing.delete(id));
   }
 
   /** Ends a machine, also while it is being made. Does nothing when there is no such machine. */
   async end(id: string): Promise<void> {
-    if (this.#placing.has(id)) this.#cancelled.add(id);
+    this.#placing.get(id)?.givenUp.abort();
     await this.#end(id);
     await this.#options.records.remove(id);
     // It was on its way back when it was told to end.
@@ -153,7 +156,7 @@ export class Vms {
   /** Ends all. The driver is closed first: what is on its way fails at once. */
   async close(): Promise<void> {
     this.isDraining = true;
-    await Promise.all(this.#placing.values());
+    await Promise.all([...this.#placing.values()].map(({ answer }) => answer));
     for (const vm of this.#vms.values()) await vm.end(CLOSE_CODES.gone, "the host stops");
     this.#vms.clear();
   }
@@ -181,14 +184,13 @@ export class Vms {
 
   /** The answer to a placement that succeeded; a machine that was released meanwhile is ended now. */
   async placed(vm: Vm): Promise<Placed> {
-    if (!this.#cancelled.delete(vm.id)) return { placed: this.#stamp(vm) };
+    if (!this.#placing.get(vm.id)?.givenUp.signal.aborted) return { placed: this.#stamp(vm) };
     await this.end(vm.id);
-    return refuse(503, "NoCapacity", "It was released while it was being made.");
+    return released();
   }
 
   /** The answer to a placement that failed. */
-  unmade(id: string, error: unknown): Placed {
-    this.#cancelled.delete(id);
+  unmade(error: unknown): Placed {
     if (error instanceof VolumeBusy) return refuse(503, "VolumeBusy", error.message);
     if (error instanceof PathTaken) return refuse(409, "VolumePathTaken", error.message);
     if (error instanceof StateError && error.status === 503)
@@ -207,6 +209,11 @@ export class Vms {
   stamp(): { bootId: string; seq: number } {
     return { bootId: this.bootId, seq: this.nextSeq() };
   }
+}
+
+/** The answer to a placement that nobody waits for any more. */
+export function released(): Placed {
+  return refuse(503, "NoCapacity", "It was released while it was being made.");
 }
 
 export function refuse(status: 409 | 503 | 507, code: VmRefused["code"], error: string): Placed {

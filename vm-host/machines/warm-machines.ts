@@ -1,3 +1,4 @@
+import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
 import { newSelf } from "../guest/identity.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
@@ -8,6 +9,7 @@ export interface WarmOptions {
   maker: Maker;
   spec: MachineSpec;
   wanted: number;
+  log: Log;
   onChange: () => void;
 }
 
@@ -16,16 +18,20 @@ export class WarmMachines {
   readonly #maker: Maker;
   readonly #wanted: number;
   readonly #ready: Made[] = [];
+  /** Machines that nobody waits for any more, and that still boot. */
+  readonly #coming = new Set<Promise<Made | null>>();
   readonly #spec: MachineSpec;
   #filling: Promise<void> | null = null;
+  readonly #log: Log;
   readonly #onChange: () => void;
   #isClosed = false;
 
   /** Keeps so many clones of one machine ready, from `start` on. */
-  constructor({ maker, spec, wanted, onChange }: WarmOptions) {
+  constructor({ maker, spec, wanted, log, onChange }: WarmOptions) {
     this.#maker = maker;
     this.#spec = spec;
     this.#wanted = wanted;
+    this.#log = log;
     this.#onChange = onChange;
   }
 
@@ -33,17 +39,26 @@ export class WarmMachines {
     return this.#ready.length;
   }
 
-  /** A clone of this size, if there is one. Two callers never get the same. */
-  take({ image, initrd, cpu, memMb }: MachineSpec): Made | null {
-    const index = this.#ready.findIndex(
-      ({ machine: { spec } }) =>
-        spec.cpu === cpu &&
-        spec.memMb === memMb &&
-        spec.image.image === image.image &&
-        spec.initrd.hash === initrd.hash,
-    );
-    const [made = null] = index < 0 ? [] : this.#ready.splice(index, 1);
-    return made;
+  /** A machine of this size, if there is one or one boots. Two callers never get the same. */
+  async take(spec: MachineSpec): Promise<Made | null> {
+    const index = this.#ready.findIndex(({ machine }) => isLike(machine.spec, spec));
+    if (index >= 0) return this.#ready.splice(index, 1)[0] ?? null;
+    const [coming] = isLike(this.#spec, spec) ? this.#coming : [];
+    if (!coming) return null;
+    this.#coming.delete(coming);
+    return coming;
+  }
+
+  /** Takes a machine that boots and has no owner: the boot is paid for, and the next sandbox need not pay it again. */
+  keep(made: Made): void {
+    const isWanted = !this.#isClosed && this.#missing > 0 && isLike(made.machine.spec, this.#spec);
+    if (!isWanted) return void made.machine.destroy();
+    const coming = this.#settled(made, "boot").catch((error: unknown) => this.#failed(error));
+    this.#coming.add(coming);
+    void coming.then((settled) => {
+      // Taken while it booted otherwise.
+      if (this.#coming.delete(coming) && settled) this.#add(settled);
+    });
   }
 
   start(): void {
@@ -58,37 +73,53 @@ export class WarmMachines {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#filling;
+    await Promise.all([this.#filling, ...this.#coming]);
     await Promise.all(this.#ready.splice(0).map(({ machine }) => machine.destroy()));
   }
 
+  get #missing(): number {
+    return this.#wanted - this.#ready.length - this.#coming.size;
+  }
+
   async #fill(): Promise<void> {
-    while (!this.#isClosed && this.#ready.length < this.#wanted) {
-      const made = await this.#warm(this.#spec).catch(() => null);
+    while (!this.#isClosed && this.#missing > 0) {
+      const made = await this.#warm(this.#spec).catch((error: unknown) => this.#failed(error));
       if (!made) {
         // The golden machine is being built, or has a fault that time may mend.
         setTimeout(() => this.fill(), RETRY_MS).unref();
         return;
       }
-      if (this.#isClosed) return made.machine.destroy();
-      this.#ready.push({ ...made, how: "warm" });
-      this.#onChange();
-      void made.machine.exited.then(() => this.#lost(made));
+      this.#add(made);
     }
   }
 
-  /** A clone that has answered once: what the host emulates for that is translated then. */
+  #add(made: Made): void {
+    if (this.#isClosed) return void made.machine.destroy();
+    this.#ready.push(made);
+    this.#onChange();
+    void made.machine.exited.then(() => this.#lost(made));
+  }
+
   async #warm(spec: MachineSpec): Promise<Made | null> {
     const made = await this.#maker.cloneOf(spec);
-    if (!made) return null;
+    return made && this.#settled(made, "warm");
+  }
+
+  /** A machine that has answered once: what the host emulates for that is translated then. */
+  async #settled(made: Made, from: keyof typeof ANSWER_MS): Promise<Made> {
     try {
-      await made.guest.identify(newSelf({}, true), ANSWER_MS.warm);
+      await made.guest.identify(newSelf({}, true), ANSWER_MS[from]);
       await made.guest.exec({ cmd: "/bin/true" });
-      return made;
+      return { ...made, how: "warm" };
     } catch (error) {
       await made.machine.destroy();
       throw error;
     }
+  }
+
+  #failed(error: unknown): null {
+    this.#log.warn({ reason: messageOf(error) }, "warm_machine_not_made");
+    return null;
   }
 
   #lost({ machine }: Made): void {
@@ -97,4 +128,13 @@ export class WarmMachines {
     this.#ready.splice(index, 1);
     this.fill();
   }
+}
+
+function isLike(one: MachineSpec, other: MachineSpec): boolean {
+  return (
+    one.cpu === other.cpu &&
+    one.memMb === other.memMb &&
+    one.image.image === other.image.image &&
+    one.initrd.hash === other.initrd.hash
+  );
 }

@@ -43,10 +43,9 @@ export class SharedMachines {
 
   /** Makes a share for a sandbox. A repeat gets what the first got. */
   place(wanted: ShareAsk): Promise<Placed> {
-    const { id } = wanted;
     const { vms } = this.#parts;
-    return vms.place(id, () =>
-      this.#place(wanted).catch((error: unknown) => vms.unmade(id, error)),
+    return vms.place(wanted.id, () =>
+      this.#place(wanted).catch((error: unknown) => vms.unmade(error)),
     );
   }
 
