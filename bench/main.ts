@@ -6,6 +6,7 @@ import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
+import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
@@ -23,6 +24,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
+  recording: benchRecording,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 

@@ -19,6 +19,11 @@ const PUSH_MS = 200;
 const PUSH_SIZE = 64 * 1024;
 /** Beyond it a document that nobody asks loses what it has gathered; the next snapshot has what is there then. */
 const MOST_SIZE = 32 * 1024 * 1024;
+/**
+ * What a document says in a second. One that says more is looked at again a second later: its events would keep the pool
+ * from the browsers of others.
+ */
+const MOST_IN_SECOND = 8 * 1024 * 1024;
 /** The recorder does not see what scripts do to values of inputs and to rules of style sheets: a snapshot shows it. */
 const CHECKOUT_MS = 15_000;
 
@@ -76,6 +81,7 @@ const BUFFER = `
   let size = 0;
   let timer = 0;
   let stop = null;
+  let rrweb = null;
   const join = () => {
     const text = lines.join("\\n");
     lines = [];
@@ -90,8 +96,24 @@ const BUFFER = `
     if (typeof send === "function") send(join());
     else timer = setTimeout(push, 10);
   };
+  let second = 0;
+  let spent = 0;
+  let hasLost = false;
+  const catchUp = () => {
+    hasLost = false;
+    rrweb?.takeFullSnapshot(true);
+  };
   const emit = (event) => {
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) spent = 0;
+    second = now;
+    if (spent > ${MOST_IN_SECOND}) {
+      if (!hasLost) setTimeout(catchUp, 1000);
+      hasLost = true;
+      return;
+    }
     const line = JSON.stringify(event);
+    spent += line.length;
     if (size > ${MOST_SIZE}) join();
     lines.push(line);
     size += line.length;
@@ -121,6 +143,13 @@ const LISTEN = `
     begin();
     return join();
   };`;
+
+const COMMON = `maskInputOptions: { input: true, textarea: true, select: true },
+        inlineStylesheet: true,
+        recordCrossOriginIframes: false,
+        checkoutEveryNms: ${CHECKOUT_MS},
+        sampling: { mousemove: 50, scroll: 100 },
+        errorHandler: () => true,`;
 
 const OPTIONS: Record<RecordingMask | "secrets", string> = {
   secrets: `maskInputFn: (text, element) => (isSecret(element) ? hidden(text) : text)`,
@@ -155,15 +184,11 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
       // Loaded anew for a document that was opened anew: its nodes are numbered from 1.
       const holder = {};
       load.call(holder, undefined, undefined, undefined, silent);
-      stop = holder.rrwebRecord.record({
+      rrweb = holder.rrwebRecord.record;
+      stop = rrweb({
         emit,
         ${OPTIONS[mask ?? "secrets"]},
-        maskInputOptions: { input: true, textarea: true, select: true },
-        inlineStylesheet: true,
-        recordCrossOriginIframes: false,
-        checkoutEveryNms: ${CHECKOUT_MS},
-        sampling: { mousemove: 50, scroll: 100 },
-        errorHandler: () => true,
+        ${COMMON}
       }) ?? (() => {});
     } catch {}
     delete document.readyState;

@@ -75,6 +75,12 @@ export class Recorder {
   /** Takes the last events of all pages and lets go of the browser. */
   async stop(): Promise<void> {
     await this.#takeAll(LAST_MS);
+    this.close();
+  }
+
+  /** Lets go of the browser at once. */
+  close(): void {
+    this.#documents.clear();
     this.#client.close();
   }
 

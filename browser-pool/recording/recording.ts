@@ -40,7 +40,11 @@ export class Recording {
   /** Records a browser from now on. Rejects when the browser dies meanwhile. */
   async begin(mux: CdpMux): Promise<void> {
     const { script, file } = this.#parts;
-    this.#recorder = await Recorder.start(mux, script, (line) => file.add(line));
+    this.#recorder = await Recorder.start(mux, script, (line) => {
+      file.add(line);
+      // What comes from now on would be thrown away.
+      if (file.cut !== null) this.#recorder?.close();
+    });
   }
 
   /** Nobody has got the session: there is to be no replay. */

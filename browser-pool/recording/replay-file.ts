@@ -45,6 +45,8 @@ export const customLine = (tag: string, payload: object, timestamp: number): str
 export class ReplayFile {
   readonly #file: FileHandle;
   #waiting: string[] = [];
+  /** Of the lines that wait, and of those and the ones that are being written. */
+  #newSize = 0;
   #waitingSize = 0;
   #marks: Mark[] = [{ at: GZIP_HEAD.length, crc: 0, bytes: 0, lines: 0 }];
   #work: Promise<void> = Promise.resolve();
@@ -78,6 +80,7 @@ export class ReplayFile {
   add(line: string): void {
     if (this.#cut !== null) return;
     this.#waiting.push(line);
+    this.#newSize += line.length;
     this.#waitingSize += line.length;
     if (this.#waitingSize > MOST_WAITING) this.end("the disk is too slow");
   }
@@ -90,9 +93,14 @@ export class ReplayFile {
   /** Writes what waits. A write that fails cuts the replay, and is not told otherwise. */
   flush(): Promise<void> {
     const lines = this.#waiting;
+    if (lines.length === 0) return this.#work;
+    const size = this.#newSize;
     this.#waiting = [];
-    this.#waitingSize = 0;
-    if (lines.length > 0) this.#work = this.#work.then(() => this.#tryAppend(lines));
+    this.#newSize = 0;
+    this.#work = this.#work.then(async () => {
+      await this.#tryAppend(lines);
+      this.#waitingSize -= size;
+    });
     return this.#work;
   }
 

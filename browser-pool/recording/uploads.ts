@@ -53,6 +53,11 @@ export class Uploads {
     await this.#makeRoom();
   }
 
+  /** How many of those that wait have failed at least once. */
+  get failed(): number {
+    return [...this.#all].filter(({ failures }) => failures > 0).length;
+  }
+
   /** How many replays wait. */
   get size(): number {
     return this.#all.size;

@@ -5,6 +5,7 @@ import { PATIENT, type TestGateway, testGateway } from "../support/process/gatew
 import { missingKind } from "../support/process/needs.ts";
 import { killIfThere } from "../support/process/process-tree.ts";
 import { PoolProcess } from "../support/process/pool.ts";
+import { CutLine } from "../support/process/cut-line.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const site = await startEchoSite();
@@ -13,14 +14,17 @@ const SHORT = { sessionMinutes: 0.2 };
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
+let line: CutLine;
 let hasty: RecordedCustomer;
 
 beforeAll(async () => {
   gateway = await testGateway(PATIENT);
   customer = new RecordedCustomer(gateway, await gateway.newKey());
+  line = await CutLine.open(gateway.url);
   hasty = new RecordedCustomer(gateway, await gateway.newKey("professional", SHORT));
 });
 afterAll(async () => {
+  line.close();
   await gateway.close();
   site.close();
 });
@@ -62,6 +66,11 @@ const ENDS: Record<string, (run: Run) => Promise<unknown>> = {
   },
   "whose client closes the browser": ({ browser }) => browser.close(),
   "that is deleted": ({ session }) => customer.release(session),
+  // It would have its time to come back.
+  "whose client is killed, and that is deleted then": async ({ session }) => {
+    line.cut();
+    await customer.release(session);
+  },
   "whose deadline comes": async () => {},
   "whose browser is killed": async (run) => {
     await flush(run);
@@ -74,7 +83,7 @@ const ENDS: Record<string, (run: Run) => Promise<unknown>> = {
 async function record(kind: BrowserKind, count: number, content: string, end: string) {
   const owner = end === "whose deadline comes" ? hasty : customer;
   const session = await owner.create({ stealth: kind === "stealth" });
-  const browser = await chromium.connect(session.wsEndpoint);
+  const browser = await chromium.connect(line.through(session.wsEndpoint));
   const [context] = browser.contexts();
   const pages = context?.pages() ?? [];
   while (context && pages.length < count) pages.push(await context.newPage());
