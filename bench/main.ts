@@ -7,6 +7,7 @@ import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
+import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
@@ -27,6 +28,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
   egress: benchEgress,
+  recording: benchRecording,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 

@@ -9,12 +9,13 @@ import { Allowance } from "./egress/allowance.ts";
 import { FirstReport } from "./first-report.ts";
 import { GatewaySilence } from "./gateway-silence.ts";
 import { type HeartbeatParts, heartbeatOf } from "./heartbeat.ts";
-import { type Run, openRun } from "./janitor.ts";
+import { type Run, openRun, stateOf } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
 import { Exits } from "./proxies/exits.ts";
 import { Profiles } from "./profiles/profiles.ts";
+import { Recordings } from "./recording/recordings.ts";
 import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
 import { Sessions } from "./sessions/sessions.ts";
@@ -48,12 +49,14 @@ interface Base {
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
   exits: Exits;
+  /** Null where this pool cannot record. */
+  recordings: Recordings | null;
 }
 
 /** Builds a pool that answers its gateway, warms browsers and beats. Returns before the first browser is warm. */
 export async function openPool(config: PoolConfig, log: Log): Promise<PoolService> {
   const base = await openBase(config, log);
-  const { events, run, hostFitness, allowance, playwrights, exits } = base;
+  const { events, hostFitness, playwrights, exits } = base;
   const { served } = playwrights;
   const { shelves, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
@@ -86,7 +89,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
     heartbeats.touch();
   });
   heartbeats.start();
-  const parts = { ...told, run, allowance, playwrights, silence, front, heartbeats, firstReport };
+  const parts = { ...base, ...told, silence, front, heartbeats, firstReport };
   return new PoolService(parts);
 }
 
@@ -97,13 +100,16 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const root = rootOf(run.folder);
   const playwrights = await PlaywrightProcesses.open({ root, hostFitness, log });
   const exits = new Exits({ ...config.proxies, log });
-  const parts = { run, hostFitness, allowance, playwrights, exits };
-  return { config, log, events: new EventEmitter(), ...parts };
+  const { gatewayUrl, hostToken } = config;
+  const folder = stateOf(config.stateDir);
+  const recordings = await Recordings.open({ folder, gatewayUrl, hostToken, log });
+  const opened = { run, hostFitness, allowance, playwrights, exits, recordings };
+  return { config, log, events: new EventEmitter(), ...opened };
 }
 
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness, exits } = base;
+  const { config, log, events, hostFitness, exits, recordings } = base;
   const { gatewayUrl } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
@@ -118,6 +124,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
     exits,
+    recordings,
   });
   return { shelves, sessions, hintOf };
 }

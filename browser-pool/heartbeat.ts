@@ -5,7 +5,6 @@ import type { PoolConfig } from "./config.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { ServedVersions } from "./playwrights/served-versions.ts";
 import type { Exits } from "./proxies/exits.ts";
-import { KEPT_WISHES } from "./sessions/wishes.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import type { Shelves } from "./slots/shelves.ts";
 
@@ -36,7 +35,7 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
     // Browsers of kind fast have none.
     exits: config.shelves.stealth.most > 0 ? exits.offers : [],
-    keeps: [...KEPT_WISHES],
+    keeps: sessions.keptWishes,
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),
   };

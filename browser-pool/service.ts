@@ -15,6 +15,7 @@ import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
 import type { Exits } from "./proxies/exits.ts";
 import { PROXY_SETTINGS } from "./proxies/settings.ts";
+import type { Recordings } from "./recording/recordings.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { KINDS, type Shelves } from "./slots/shelves.ts";
 
@@ -32,6 +33,7 @@ export interface PoolParts {
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
   exits: Exits;
+  recordings: Recordings | null;
   sessions: Sessions;
   shelves: Shelves;
   silence: GatewaySilence;
@@ -91,11 +93,12 @@ export class PoolService {
 
   /** Ends every browser, sends a last heartbeat, and leaves nothing on the computer. */
   async stop(): Promise<void> {
-    const { silence, hostFitness, allowance, sessions, playwrights } = this.#parts;
+    const { silence, hostFitness, allowance, sessions, playwrights, recordings } = this.#parts;
     silence.close();
     hostFitness.close();
     allowance.close();
     await sessions.close();
+    await recordings?.close();
     await playwrights.close();
     await this.#parts.heartbeats.stop();
     closeServer(this.#parts.front);

@@ -3,7 +3,7 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { canServe } from "@svc/contract/host-protocol/exits.ts";
-import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import type { PlaceSlot, SlotWish } from "@svc/contract/host-protocol/slots.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
@@ -12,8 +12,10 @@ import { BlockWatch } from "../proxies/block-watch.ts";
 import { Ladder } from "../proxies/ladder.ts";
 import type { Exit, Exits } from "../proxies/exits.ts";
 import type { Profiles } from "../profiles/profiles.ts";
+import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
 import type { Slot } from "../slots/slot.ts";
+import { keptWishes } from "./wishes.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
 const REFUSED_MS = 120_000;
@@ -34,6 +36,8 @@ export interface SessionsOptions {
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
   exits: Exits;
+  /** Null where this pool cannot record. */
+  recordings: Recordings | null;
   /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
@@ -64,6 +68,11 @@ export class Sessions {
 
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  /** The wishes that this pool keeps. */
+  get keptWishes(): SlotWish[] {
+    return keptWishes(this.#options.recordings !== null);
   }
 
   get count(): number {
@@ -182,10 +191,28 @@ export class Sessions {
     ]);
     if (exit) await slot.leaveBy(exit);
     const ladder = fault ? null : await this.#ladderOf(subject, ask, slot);
-    if (!fault && !signal.aborted)
+    const isReady = !fault && !signal.aborted && (await this.#record(subject, ask, slot));
+    if (isReady && !signal.aborted)
       return this.#open(subject.id, ask, { slot, exit, ladder }, performance.now() - asked);
+    slot.dropRecording();
     void warmSlots.retire(slot);
-    return fault && !signal.aborted ? { outcome: "failed", fault } : ENDED;
+    if (signal.aborted) return ENDED;
+    return fault ? { outcome: "failed", fault } : NO_SLOT;
+  }
+
+  /** Begins a recording, if one is wanted. False: the browser has died meanwhile. */
+  async #record({ id, org }: Subject, { recording }: PlaceSlot, slot: Slot): Promise<boolean> {
+    const { recordings, log } = this.#options;
+    if (!recording || !recordings) return true;
+    const { mask = null } = recording;
+    const begun = await recordings.create({ org, id, mask });
+    try {
+      if (begun) await slot.record(begun);
+      return true;
+    } catch (error) {
+      log.warn({ slot: slot.number, reason: messageOf(error) }, "recording_not_begun");
+      return false;
+    }
   }
 
   #exitFor({ org }: Subject, { proxy }: PlaceSlot, signal: AbortSignal): Promise<Exit | null> {

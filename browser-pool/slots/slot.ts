@@ -12,6 +12,7 @@ import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
 import type { Exit } from "../proxies/exits.ts";
 import type { Shim } from "../stealth/shim.ts";
+import type { Recording } from "../recording/recording.ts";
 import { watchFolder } from "./folder-watch.ts";
 
 /** Refusals that the forwarder tells in a page of its own, as `Failures` has them. */
@@ -19,6 +20,8 @@ const OWN_REFUSAL = /^net::ERR_(?:BLOCKED_BY_ADMINISTRATOR|INSUFFICIENT_RESOURCE
 const MIB = 1024 ** 2;
 /** A target that does not answer keeps nobody waiting: it is told before anybody else reaches it. */
 const MOVE_MS = 1_000;
+/** Much longer than a sound browser takes to be recorded. */
+const RECORD_MS = 10_000;
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -63,6 +66,7 @@ export class Slot implements SlotNames {
   readonly #parts: SlotParts;
   readonly #shim: Shim | null;
   #closing: Promise<void> | null = null;
+  #recording: Recording | null = null;
   #unwatch: (() => void) | null = null;
   #excess: string | null = null;
   #isDead = false;
@@ -145,11 +149,27 @@ export class Slot implements SlotNames {
     return OWN_REFUSAL.test(this.#parts.forwarder.failures.textFor(url) ?? "");
   }
 
+  /** Records the session that gets the slot, from now to its end. Rejects when the recording does not begin. */
+  async record(recording: Recording): Promise<void> {
+    this.#recording = recording;
+    await inBrowser(recording.begin(this.mux), RECORD_MS, this.died);
+  }
+
+  /** Nobody has got the session: its recording comes to nothing. */
+  dropRecording(): void {
+    this.#recording?.drop();
+  }
+
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
     this.#unwatch?.();
-    this.#closing ??= removeSlot(this.#parts);
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#recording?.stop();
+    await removeSlot(this.#parts);
   }
 }
 

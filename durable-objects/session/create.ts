@@ -1,4 +1,5 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { SlotRecording } from "@svc/contract/host-protocol/slots.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
@@ -27,6 +28,7 @@ export interface CreateSessionOrder {
   allowedDomains: string[] | null;
   /** The exit of the managed proxy that it wishes, or the ladder; null for none. */
   proxy: WayWish | null;
+  recording: SlotRecording | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
@@ -111,8 +113,10 @@ async function place(
       return refusal("AcquireTimeout", text, { hint: placement.hint });
     }
     case "unserved": {
-      const { text, hint } = placement;
-      return refusal("AcquireTimeout", text, { hint });
+      const { text, hint, field } = placement;
+      return field === null
+        ? refusal("AcquireTimeout", text, { hint })
+        : refusal("NotConfigured", text, { field });
     }
     case "rejected": {
       const { status, body } = placement;

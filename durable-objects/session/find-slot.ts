@@ -24,11 +24,14 @@ type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 /** `proxy`: the exit by which the session leaves; null: it leaves from the pool's host. */
 type Found = { type: "placed"; place: Place; proxy: ProxyApplied | null } | Rejection;
 
-/** `unserved`: pools are registered, and none of them serves such a session. */
+/**
+ * `unserved`: pools are registered, and none of them serves such a session. `field`: of the request, when this deployment
+ * has no means for it.
+ */
 export type Placement =
   | Found
   | { type: "timeout"; hint: string }
-  | { type: "unserved"; text: string; hint: string };
+  | { type: "unserved"; text: string; hint: string; field: string | null };
 
 /** Longest wait at the only pool: a new one is seen after it. */
 const aloneMs = 5000;
@@ -70,7 +73,7 @@ class SlotSearch {
     do {
       const { pools, why, unserved } = await choiceFor(this.#env, this.#seeker);
       this.#hint = why;
-      if (unserved !== null) return { type: "unserved", text: unserved, hint: why };
+      if (unserved !== null) return { type: "unserved", ...unserved, hint: why };
       const round = await this.#askAll(pools);
       if (round.type !== "none") return round;
       if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));
@@ -144,7 +147,7 @@ function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | 
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
   const { id, org, kind, createdAt, expiresAt, wireVersion, statePath } = seeker;
-  const { allowedDomains, proxy } = seeker;
+  const { allowedDomains, proxy, recording } = seeker;
   const body = {
     kind,
     expiresAt,
@@ -153,6 +156,7 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
     ...(proxy !== null && { proxy }),
+    ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
     onSent: () => seeker.onAsked(),
   };
