@@ -1,11 +1,13 @@
 import { benchBrowser } from "./browser/bench.ts";
 import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
+import { benchEgress } from "./egress/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
 import { benchProfiles } from "./profiles/bench.ts";
+import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
@@ -25,6 +27,8 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
+  egress: benchEgress,
+  recording: benchRecording,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 

@@ -13,6 +13,9 @@ import type { GatewaySilence } from "./gateway-silence.ts";
 import type { Run } from "./janitor.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
+import type { Exits } from "./proxies/exits.ts";
+import { PROXY_SETTINGS } from "./proxies/settings.ts";
+import type { Recordings } from "./recording/recordings.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { KINDS, type Shelves } from "./slots/shelves.ts";
 
@@ -29,6 +32,8 @@ export interface PoolParts {
   hostFitness: HostFitness;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  exits: Exits;
+  recordings: Recordings | null;
   sessions: Sessions;
   shelves: Shelves;
   silence: GatewaySilence;
@@ -66,7 +71,15 @@ export class PoolService {
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const online = hostFitness.isOnline ? "" : `, ${OFFLINE}`;
     const note = `isolation ${isolation}, ${cap}${online}`;
-    return KINDS.map((kind) => this.#line(kind, note));
+    return [...KINDS.map((kind) => this.#line(kind, note)), this.#exitsLine];
+  }
+
+  get #exitsLine(): TableLine {
+    const offers = this.#parts.exits.offers.map(
+      ({ tier, countries }) => `${tier} (${countries.join(" ")})`,
+    );
+    const off = `sessions leave from this host: set ${PROXY_SETTINGS.residentialUrl.name} or that of another tier`;
+    return { what: "managed proxies", on: offers.length > 0, note: offers.join(", ") || off };
   }
 
   #line(kind: BrowserKind, note: string): TableLine {
@@ -80,11 +93,12 @@ export class PoolService {
 
   /** Ends every browser, sends a last heartbeat, and leaves nothing on the computer. */
   async stop(): Promise<void> {
-    const { silence, hostFitness, allowance, sessions, playwrights } = this.#parts;
+    const { silence, hostFitness, allowance, sessions, playwrights, recordings } = this.#parts;
     silence.close();
     hostFitness.close();
     allowance.close();
     await sessions.close();
+    await recordings?.close();
     await playwrights.close();
     await this.#parts.heartbeats.stop();
     closeServer(this.#parts.front);

@@ -36,6 +36,8 @@ export interface Plan {
   volumes: number;
   /** How many GiB the records, snapshots and volumes of an org may have together. */
   storedGib: number;
+  /** How many days a replay is kept after its session. */
+  replayDays: number;
   features: readonly Feature[];
 }
 
@@ -57,6 +59,7 @@ export const PLANS: Record<PlanName, Plan> = {
     pausedVms: 10,
     volumes: 5,
     storedGib: 20,
+    replayDays: 30,
     features: FREE,
   },
   starter: {
@@ -70,6 +73,7 @@ export const PLANS: Record<PlanName, Plan> = {
     pausedVms: 50,
     volumes: 25,
     storedGib: 200,
+    replayDays: 90,
     features: STARTER,
   },
   professional: {
@@ -83,6 +87,7 @@ export const PLANS: Record<PlanName, Plan> = {
     pausedVms: 500,
     volumes: 250,
     storedGib: 2_000,
+    replayDays: 365,
     features: PROFESSIONAL,
   },
 };

@@ -19,6 +19,7 @@ export interface SessionAsk {
   lease?: { idleSeconds: number };
   profileId?: string;
   stealth?: boolean;
+  recording?: boolean;
 }
 
 /** A caller of the browser API. */

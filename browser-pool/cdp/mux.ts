@@ -17,6 +17,16 @@ const CHILD_EVENTS: ReadonlySet<string | null> = new Set([
   "Target.detachedFromTarget",
 ]);
 
+/** Calls after which a page is no more what it was. */
+const CLOSING: ReadonlySet<string> = new Set([
+  "Page.close",
+  "Page.navigate",
+  "Page.reload",
+  "Page.navigateToHistoryEntry",
+  "Target.closeTarget",
+  "Target.disposeBrowserContext",
+]);
+
 /** The changes to messages between clients and browser that hide the forwarder from both. */
 export interface Wire {
   /** A message of the browser, as clients are to see it. */
@@ -62,6 +72,8 @@ export class CdpMux {
   #seer: MuxClient | null = null;
   /** Null while a new target runs as soon as one client lets it. */
   #starts: Starts | null = null;
+  /** Work that has to come before a page closes or goes elsewhere. */
+  #lastWork: (() => Promise<void>) | null = null;
   #nextId = 1;
   #isClosed = false;
 
@@ -102,6 +114,11 @@ export class CdpMux {
     );
   }
 
+  /** From now on clients' calls that close a page, or take it elsewhere, are sent on when `work` is done, which is soon. */
+  beforeClosing(work: () => Promise<void>): void {
+    this.#lastWork = work;
+  }
+
   /** Gives a client its browser-level session. */
   async attach(client: MuxClient): Promise<void> {
     this.#clients.add(client);
@@ -128,6 +145,10 @@ export class CdpMux {
       client.answer({ id: call.id, error: NO_SESSION, ...where });
       return true;
     }
+    if (this.#lastWork && CLOSING.has(call.method)) {
+      void this.#lastWork().finally(() => this.#passLate(session, call));
+      return true;
+    }
     if (call.method !== RESUME || !this.#starts) return this.#pass(session, call);
     const where = call.sessionId ? { sessionId: call.sessionId } : {};
     this.#starts.take(session.id, {
@@ -135,6 +156,11 @@ export class CdpMux {
       answer: () => client.answer({ id: call.id, result: {}, ...where }),
     });
     return true;
+  }
+
+  /** A session that has ended meanwhile has no more to say. */
+  #passLate(session: MuxSession, call: ClientCall): void {
+    if (!this.#isClosed && this.#tree.get(session.id) === session) this.#pass(session, call);
   }
 
   #pass(session: MuxSession, call: ClientCall): boolean {

@@ -17,7 +17,7 @@ const UNCONFINED = "This session was placed without allowed domains.";
 /** PUT /slots/:sessionId */
 export async function placeSlot(call: SlotCall): Promise<void> {
   const { sessions, served, id, org, request, response } = call;
-  const read = readAsk(await readJson(request, LIMITS.hostBodyBytes));
+  const read = readAsk(await readJson(request, LIMITS.hostBodyBytes), sessions.keptWishes);
   if (read === "malformed") return replyText(response, 400, "Malformed placement\n");
   if ("unkept" in read) return refuse(response, 501, unkeptBody(read.unkept));
   const { ask } = read;

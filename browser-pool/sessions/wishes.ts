@@ -1,20 +1,28 @@
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { PlaceSlot, SLOT_WISHES, type SlotWish } from "@svc/contract/host-protocol/slots.ts";
 
-/** The wishes that this pool keeps, as its heartbeat says, for sessions of kind `stealth`. Those of kind `fast` have none. */
-export const KEPT_WISHES: readonly SlotWish[] = ["allowedDomains"];
+/** The kinds of sessions that this pool keeps a wish for. */
+const KEPT_FOR: Record<SlotWish, readonly BrowserKind[]> = {
+  allowedDomains: ["stealth"],
+  recording: ["fast", "stealth"],
+};
+
+/** The wishes that a pool keeps, as its heartbeat says. `canRecord`: whether it has what recordings need. */
+export const keptWishes = (canRecord: boolean): SlotWish[] =>
+  SLOT_WISHES.filter((wish) => wish !== "recording" || canRecord);
 
 /** A placement as the gateway asks for it; the wishes that this pool does not keep; or `malformed`. */
 export type ReadAsk = { ask: PlaceSlot } | { unkept: string[] } | "malformed";
 
 /** Reads a placement. A wish that this pool does not know or does not keep is named, never dropped. */
-export function readAsk(body: unknown): ReadAsk {
+export function readAsk(body: unknown, kept: readonly SlotWish[]): ReadAsk {
   const { success, data, error } = PlaceSlot.safeParse(body);
   if (success) {
-    const keepsAny = data.kind === "stealth";
-    const unkept = SLOT_WISHES.filter(
-      (wish) => data[wish] !== undefined && !(keepsAny && KEPT_WISHES.includes(wish)),
-    );
-    return unkept.length > 0 ? { unkept } : { ask: data };
+    const isKept = (wish: SlotWish): boolean =>
+      kept.includes(wish) && KEPT_FOR[wish].includes(data.kind);
+    const unkept = SLOT_WISHES.filter((wish) => data[wish] !== undefined && !isKept(wish));
+    const named = data.proxy && data.kind !== "stealth" ? [...unkept, "proxy"] : unkept;
+    return named.length > 0 ? { unkept: named } : { ask: data };
   }
   const unknown = error.issues.map((issue) =>
     issue.code === "unrecognized_keys"

@@ -10,9 +10,18 @@ import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
+import type { Exit } from "../proxies/exits.ts";
+import type { Shim } from "../stealth/shim.ts";
+import type { Recording } from "../recording/recording.ts";
 import { watchFolder } from "./folder-watch.ts";
 
+/** Refusals that the forwarder tells in a page of its own, as `Failures` has them. */
+const OWN_REFUSAL = /^net::ERR_(?:BLOCKED_BY_ADMINISTRATOR|INSUFFICIENT_RESOURCES)/;
 const MIB = 1024 ** 2;
+/** A target that does not answer keeps nobody waiting: it is told before anybody else reaches it. */
+const MOVE_MS = 1_000;
+/** Much longer than a sound browser takes to be recorded. */
+const RECORD_MS = 10_000;
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -29,6 +38,8 @@ export interface Browser {
   pipe: CdpPipe;
   mux: CdpMux;
   playwrights: SlotPlaywrights;
+  /** Null: the browser is of kind `fast`. */
+  shim: Shim | null;
   /** Resolves when the browser has died, by itself or by `close` of its slot. */
   died: Promise<void>;
 }
@@ -53,7 +64,9 @@ export class Slot implements SlotNames {
   /** Resolves when the browser has died, by itself or by `close`. */
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
+  readonly #shim: Shim | null;
   #closing: Promise<void> | null = null;
+  #recording: Recording | null = null;
   #unwatch: (() => void) | null = null;
   #excess: string | null = null;
   #isDead = false;
@@ -67,6 +80,7 @@ export class Slot implements SlotNames {
     this.mux = browser.mux;
     this.playwrights = browser.playwrights;
     this.died = browser.died;
+    this.#shim = browser.shim;
     void this.died.then(() => (this.#isDead = true));
   }
 
@@ -121,11 +135,41 @@ export class Slot implements SlotNames {
     this.#parts.forwarder.confine(allowedDomains);
   }
 
+  /**
+   * Has the browser leave by an exit, and tell the time and the language of its place. Connections that left by another way
+   * are closed before this returns its promise, which resolves when open pages know of the place.
+   */
+  async leaveBy(exit: Exit): Promise<void> {
+    this.#parts.forwarder.leaveBy(exit);
+    if (this.#shim) await inTime(this.#shim.moveTo(exit.place), MOVE_MS);
+  }
+
+  /** Whether the way out itself answered for this URL when it was last asked for: no site did then. */
+  hasRefused(url: string): boolean {
+    return OWN_REFUSAL.test(this.#parts.forwarder.failures.textFor(url) ?? "");
+  }
+
+  /** Records the session that gets the slot, from now to its end. Rejects when the recording does not begin. */
+  async record(recording: Recording): Promise<void> {
+    this.#recording = recording;
+    await inBrowser(recording.begin(this.mux), RECORD_MS, this.died);
+  }
+
+  /** Nobody has got the session: its recording comes to nothing. */
+  dropRecording(): void {
+    this.#recording?.drop();
+  }
+
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
     this.#unwatch?.();
-    this.#closing ??= removeSlot(this.#parts);
+    this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#recording?.stop();
+    await removeSlot(this.#parts);
   }
 }
 

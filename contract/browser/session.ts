@@ -2,6 +2,7 @@ import * as z from "zod";
 import { LIMITS } from "../limits.ts";
 import { AllowedDomains } from "./domains.ts";
 import { StorageStateUrl } from "./profile.ts";
+import { RecordingMask } from "./recording.ts";
 import { Proxy, ProxyApplied } from "./proxy.ts";
 
 /** The two kinds of browsers. `stealth` of the create alone decides; no kind replaces the other (document 1). */
@@ -42,6 +43,11 @@ const idleSeconds = z.int().min(1).max(LIMITS.leaseIdleMaxSeconds);
 export const CreateSession = z.object({
   stealth: toggle("A stealth browser. Required for proxy, captcha and allowedDomains."),
   recording: toggle("Record a replay of the session."),
+  /** An addition (decisions). null = secrets alone. */
+  mask: RecordingMask.nullish().meta({
+    description:
+      "What the replay hides beyond passwords, one-time codes and card fields: all that is typed, or also all texts and pictures.",
+  }),
   captcha: toggle("Managed captcha solving. Requires stealth."),
   /** Null when absent, empty or no string. */
   profileId: z
@@ -85,6 +91,12 @@ export const SessionRecord = z.object({
   wsEndpoint: z.string().exactOptional(),
   cdpEndpoint: z.string().exactOptional(),
   closeReason: CloseReason.exactOptional(),
+  /** The exit of the managed proxy by which a live session leaves now. */
+  proxy: ProxyApplied.exactOptional(),
+  /** What the ladder of `proxy: "smart"` has climbed to so far, and why. */
+  proxyRungs: z
+    .array(z.object({ tier: ProxyApplied.shape.tier, reason: z.string(), at: z.iso.datetime() }))
+    .exactOptional(),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
 

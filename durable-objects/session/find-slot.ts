@@ -1,4 +1,5 @@
 import { ERRORS } from "@svc/contract/errors.ts";
+import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import { type Place, placeAt } from "../host-calls/place.ts";
 import { type PlaceAnswer, placeSlot } from "../host-calls/slots.ts";
 import { choiceFor, type Pool, type PoolWish } from "./pools.ts";
@@ -20,13 +21,17 @@ export interface Seeker extends PoolWish {
 
 type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
-type Found = { type: "placed"; place: Place } | Rejection;
+/** `proxy`: the exit by which the session leaves; null: it leaves from the pool's host. */
+type Found = { type: "placed"; place: Place; proxy: ProxyApplied | null } | Rejection;
 
-/** `unserved`: pools are registered, and none of them serves such a session. */
+/**
+ * `unserved`: pools are registered, and none of them serves such a session. `field`: of the request, when this deployment
+ * has no means for it.
+ */
 export type Placement =
   | Found
   | { type: "timeout"; hint: string }
-  | { type: "unserved"; text: string; hint: string };
+  | { type: "unserved"; text: string; hint: string; field: string | null };
 
 /** Longest wait at the only pool: a new one is seen after it. */
 const aloneMs = 5000;
@@ -68,7 +73,7 @@ class SlotSearch {
     do {
       const { pools, why, unserved } = await choiceFor(this.#env, this.#seeker);
       this.#hint = why;
-      if (unserved !== null) return { type: "unserved", text: unserved, hint: why };
+      if (unserved !== null) return { type: "unserved", ...unserved, hint: why };
       const round = await this.#askAll(pools);
       if (round.type !== "none") return round;
       if (!round.waited) await scheduler.wait(Math.min(pauseMs, this.#leftMs));
@@ -135,11 +140,14 @@ class SlotSearch {
 }
 
 function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection): Found {
-  return answer.type === "placed" ? { type: "placed", place: placeAt(pool, answer.slot) } : answer;
+  if (answer.type !== "placed") return answer;
+  const { slot } = answer;
+  return { type: "placed", place: placeAt(pool, slot), proxy: slot.proxy ?? null };
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
-  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath, allowedDomains } = seeker;
+  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath } = seeker;
+  const { allowedDomains, proxy, recording } = seeker;
   const body = {
     kind,
     expiresAt,
@@ -147,6 +155,8 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     waitingSince: createdAt,
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
+    ...(proxy !== null && { proxy }),
+    ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
     onSent: () => seeker.onAsked(),
   };

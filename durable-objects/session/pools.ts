@@ -1,7 +1,8 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import { type WayWish, canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import type { SlotWish } from "@svc/contract/host-protocol/slots.ts";
+import { SLOT_WISHES, type SlotRecording } from "@svc/contract/host-protocol/slots.ts";
 import { knownHosts } from "../fleet/registry.ts";
 
 /** A pool that serves a kind and takes sessions, as the fleet last heard of it. */
@@ -11,16 +12,24 @@ export interface Pool {
   idle: number;
   /** Whether it serves the client's wire version. */
   speaks: boolean;
+  /** Whether it has the exit of the managed proxy that the session wishes. */
+  hasExit: boolean;
 }
 
 /** The pools that may have a slot. */
 export interface Choice {
-  /** Pools with an idle slot first, of these the ones that serve the client's wire version, then the emptiest. */
+  /** Pools with an idle slot first, of these the ones with the wished exit, then those that serve the client's wire version, then the emptiest. */
   pools: Pool[];
   /** Why none of them may have a slot. */
   why: string;
   /** Pools are registered, and none of them serves such a session: waiting for a slot of theirs is in vain. Null: some do. */
-  unserved: string | null;
+  unserved: Unserved | null;
+}
+
+/** `field`: of the request, when this deployment has no means for it; null when it may have. */
+interface Unserved {
+  text: string;
+  field: string | null;
 }
 
 /** What a session asks of a pool. */
@@ -29,8 +38,16 @@ export interface PoolWish {
   wireVersion: string | null;
   /** Null: no wish to be kept to domains. */
   allowedDomains: string[] | null;
+  /** Null: the session leaves from the pool's host. */
+  proxy: WayWish | null;
+  /** Null: no replay is wanted. */
+  recording: SlotRecording | null;
 }
 
+const NO_RECORDING = {
+  text: "recording is not available on this deployment.",
+  field: "recording",
+} satisfies Unserved;
 const NO_DOMAINS = "No registered browser pool confines sessions to allowedDomains.";
 const LEAVE_OUT_DOMAINS =
   "Create the session without allowedDomains, or register a pool that confines sessions to them.";
@@ -47,10 +64,17 @@ export async function choiceFor(env: Env, wish: PoolWish): Promise<Choice> {
   const choice = { pools: pools.toSorted(byLikelihood), unserved: null };
   if (pools.length > 0) return { ...choice, why: "Every slot is in use. Release a session." };
   const why = hints[0] ?? noPool(kind);
-  if (hosts.length > 0 && serving.length === 0) return { ...choice, why, unserved: noKind(kind) };
-  if (hosts.length > 0 && keeping.length === 0)
-    return { ...choice, why: LEAVE_OUT_DOMAINS, unserved: NO_DOMAINS };
-  return { ...choice, why };
+  if (hosts.length === 0) return { ...choice, why };
+  if (serving.length === 0)
+    return { ...choice, why, unserved: { text: noKind(kind), field: null } };
+  return keeping.length > 0 ? { ...choice, why } : { ...choice, ...unkept(serving, wish) };
+}
+
+/** What to say of wishes that no pool keeps together. */
+function unkept(hosts: HostRecord[], { recording }: PoolWish): Pick<Choice, "why" | "unserved"> {
+  const records = hosts.some(({ keeps = [] }) => keeps.includes("recording"));
+  if (recording !== null && !records) return { why: NO_RECORDING.text, unserved: NO_RECORDING };
+  return { why: LEAVE_OUT_DOMAINS, unserved: { text: NO_DOMAINS, field: null } };
 }
 
 /** Whether a pool serves a kind: it does not when it has only a hint for it. */
@@ -63,25 +87,23 @@ function reportOf({ kinds }: HostRecord, kind: BrowserKind): KindReport | null {
 }
 
 /** Whether a pool says that it keeps what the session wishes. An older pool says nothing, and would drop the wish. */
-function keepsWishes({ keeps = [] }: HostRecord, { allowedDomains }: PoolWish): boolean {
-  const wishes: SlotWish[] = allowedDomains === null ? [] : ["allowedDomains"];
-  return wishes.every((wish) => keeps.includes(wish));
+function keepsWishes({ keeps = [] }: HostRecord, wish: PoolWish): boolean {
+  return SLOT_WISHES.every((name) => wish[name] === null || keeps.includes(name));
 }
 
-function poolOf(host: HostRecord, { kind, wireVersion }: PoolWish): Pool[] {
+function poolOf(host: HostRecord, { kind, wireVersion, proxy }: PoolWish): Pool[] {
   const report = reportOf(host, kind);
   if (!report || host.draining) return [];
   const { hostId, url } = host;
   const speaks = wireVersion === null || (host.versions["wire"]?.includes(wireVersion) ?? false);
-  return [{ hostId, url, idle: report.idle, speaks }];
+  const hasExit = proxy === null || canServe(host.exits ?? [], proxy);
+  return [{ hostId, url, idle: report.idle, speaks, hasExit }];
 }
 
 function byLikelihood(left: Pool, right: Pool): number {
-  const isIdle = ({ idle }: Pool): number => (idle > 0 ? 1 : 0);
-  const isSpeaking = ({ speaks }: Pool): number => (speaks ? 1 : 0);
-  return (
-    isIdle(right) - isIdle(left) || isSpeaking(right) - isSpeaking(left) || right.idle - left.idle
-  );
+  const marks = ({ idle, hasExit, speaks }: Pool): number =>
+    (idle > 0 ? 4 : 0) + (hasExit ? 2 : 0) + (speaks ? 1 : 0);
+  return marks(right) - marks(left) || right.idle - left.idle;
 }
 
 const noKind = (kind: BrowserKind): string => `No registered browser pool serves ${kind} browsers.`;

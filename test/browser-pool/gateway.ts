@@ -25,6 +25,11 @@ export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
+    // It stores no replays.
+    if (/^\/internal\/(objects|sessions)/.test(request.url ?? "")) {
+      response.writeHead(503).end();
+      return Promise.resolve(true);
+    }
     if (!request.url?.startsWith("/objects/")) return Promise.resolve(false);
     this.asked.push(request.headers);
     const { status, body, isHeld } = this.objects.get(request.url) ?? MISSING;

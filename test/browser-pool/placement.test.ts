@@ -201,7 +201,7 @@ describe.skipIf(noBrowser)("placement", () => {
   });
 
   test("the heartbeat names the wishes that are kept", async () => {
-    expect((await rig.gateway.beat(() => true)).keeps).toEqual(["allowedDomains"]);
+    expect((await rig.gateway.beat(() => true)).keeps).toEqual(["allowedDomains", "recording"]);
   });
 
   test("a session whose deadline has passed is not placed", async () => {

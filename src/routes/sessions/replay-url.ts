@@ -15,7 +15,7 @@ const AS = {
 export const replayUrl: Handler = async (c) => {
   const id = c.req.param("id") ?? "";
   const { orgId } = c.get("caller");
-  const state = await replayState(c.env.DB, orgId, id);
+  const state = await replayState(c.env.DB, { orgId, sessionId: id }, Date.now());
   if (state === "pending") {
     throw new ApiError("ReplayPending", "The replay is still being stored. Try again.");
   }

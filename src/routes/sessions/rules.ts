@@ -20,7 +20,7 @@ export function checkUnlessPlanHelps(wanted: CreateSession, plan: Plan): void {
 
 /** All that stands against a create, in the documented order. */
 function refusals(wanted: CreateSession, plan: Plan): ApiError[] {
-  const { stealth, captcha, recording } = wanted;
+  const { stealth, captcha } = wanted;
   const isProxied = wanted.proxy.mode !== "off";
   const isConfined = Boolean(wanted.allowedDomains);
   const refused = [
@@ -31,7 +31,6 @@ function refusals(wanted: CreateSession, plan: Plan): ApiError[] {
     captcha && !stealth && needsStealth("captcha"),
     isConfined && !stealth && needsStealth("allowedDomains"),
     isConfined && lackOf(plan, "allowedDomains"),
-    recording && notRecorded(),
   ];
   return refused.filter((one) => one instanceof ApiError);
 }
@@ -51,10 +50,4 @@ function lackOf(plan: Plan, feature: Feature): ApiError | null {
   const cheapest = cheapestPlanWith(feature);
   const text = `${feature} needs the ${cheapest} plan.`;
   return new ApiError("FeatureRequiresPlan", text, { feature, plan: cheapest });
-}
-
-/** This version has no recorder: refused, never silently ignored. */
-function notRecorded(): ApiError {
-  const field = "recording";
-  return new ApiError("NotConfigured", "recording is not available on this deployment.", { field });
 }

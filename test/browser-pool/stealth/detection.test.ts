@@ -10,6 +10,7 @@ import {
   STEALTH_BY_PUPPETEER,
   STEALTH_BY_RAW_CALLS,
   STEALTH_IN_NEW_TAB,
+  STEALTH_RECORDED,
 } from "./subjects.ts";
 
 const isMissing = Boolean((await missingStealth()) ?? (await missingBrowser()));
@@ -24,7 +25,7 @@ describe.skipIf(isMissing)("a page that looks for marks of a driven browser", ()
   });
   afterAll(() => lookout.close());
 
-  test.each([STEALTH_BY_RAW_CALLS, STEALTH_IN_NEW_TAB, STEALTH_BY_PATCHRIGHT])(
+  test.each([STEALTH_BY_RAW_CALLS, STEALTH_IN_NEW_TAB, STEALTH_BY_PATCHRIGHT, STEALTH_RECORDED])(
     "finds nothing in: $name",
     async (subject) => {
       expect(found(await lookout.look(subject))).toEqual([]);

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { type Browser, chromium } from "playwright-core";
 import { RawCdp, byPuppeteer, byWireOf } from "../clients.ts";
 import type { Rig } from "../rig.ts";
@@ -15,11 +16,16 @@ type Drive = (rig: Rig, id: string, url: string) => Promise<unknown>;
 let sessions = 0;
 
 /** A session of the pool. */
-const session = (name: string, kind: BrowserKind, drive: Drive): Subject => ({
+const session = (
+  name: string,
+  kind: BrowserKind,
+  drive: Drive,
+  wishes: Partial<PlaceSlot> = {},
+): Subject => ({
   name: `${kind}, ${name}`,
   visit: async ({ rig, site }) => {
     const id = `seen-${(sessions += 1)}`;
-    await rig.place(id, { kind });
+    await rig.place(id, { kind, ...wishes });
     await drive(rig, id, site.url);
     return () => rig.delete(id);
   },
@@ -59,6 +65,9 @@ const inNewTab: Drive = async (rig, id, url) => {
 
 export const FAST_BY_PLAYWRIGHT = session("Playwright on /ws", "fast", byPlaywright);
 export const STEALTH_BY_RAW_CALLS = session("raw calls on /cdp", "stealth", byRawCalls);
+export const STEALTH_RECORDED = session("raw calls on /cdp, recorded", "stealth", byRawCalls, {
+  recording: {},
+});
 export const STEALTH_IN_NEW_TAB = session("raw calls in a new tab", "stealth", inNewTab);
 export const STEALTH_BY_PUPPETEER = session("puppeteer on /cdp", "stealth", byPuppeteers);
 export const STEALTH_BY_PATCHRIGHT = session("patchright on /ws", "stealth", byPatchright);

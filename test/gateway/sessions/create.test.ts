@@ -7,7 +7,6 @@ import {
   BASE,
   call,
   clearFleet,
-  json,
   newOrg,
   newPool,
   type Pool,
@@ -50,12 +49,6 @@ describe("a pool is registered", async () => {
   ])("%s is all defaults", async (_name, body) => {
     const response = await call("/sessions", { method: "POST", body, bearer: key });
     expect(response.status).toBe(201);
-  });
-
-  test("a recording is refused by name as long as there is no recorder", async () => {
-    const response = await call("/sessions", { ...json({ recording: true }), bearer: key });
-    expect(response.status).toBe(501);
-    expect(await response.json()).toMatchObject({ code: "NotConfigured", field: "recording" });
   });
 });
 

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { constants, gunzipSync } from "node:zlib";
 import { permissionFlags } from "../../../browser-pool/permissions.ts";
 import type { TestGateway } from "./gateway.ts";
 import { descendants } from "./process-tree.ts";
@@ -44,6 +45,26 @@ export class PoolProcess {
   async processes(text: string): Promise<number[]> {
     const root = this.#child.pid;
     return root === undefined ? [] : descendants(root, text);
+  }
+
+  /** What can be read of the replays on its disk, also of those that are being written. */
+  async recordedText(): Promise<string> {
+    const texts = (await this.#replays()).map(async (path) => {
+      const bytes = await readFile(path);
+      return gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH }).toString();
+    });
+    return (await Promise.all(texts)).join("");
+  }
+
+  /** How many finished replays lie on its disk. */
+  async waitingReplays(): Promise<number> {
+    return (await this.#replays()).filter((path) => path.endsWith(".gz")).length;
+  }
+
+  async #replays(): Promise<string[]> {
+    const folder = join(this.#stateDir, "pool", "recordings");
+    const names = await readdir(folder, { recursive: true });
+    return names.filter((name) => name.includes("~")).map((name) => join(folder, name));
   }
 
   async ready(): Promise<void> {

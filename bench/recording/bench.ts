@@ -1,0 +1,103 @@
+import { gunzipSync } from "node:zlib";
+import { ReplayUrl } from "@svc/contract/browser/replay.ts";
+import { chromium } from "playwright-core";
+import { startPageOfRows } from "./page.ts";
+import type { Options } from "../options.ts";
+import { Report } from "../report/report.ts";
+import { median, summarize, summaryText } from "../report/stats.ts";
+import type { Customer } from "../service/customer.ts";
+import { Operator } from "../service/operator.ts";
+import { Service } from "../service/service.ts";
+
+const DEFAULT_N = 15;
+const WARM_UP = 2;
+const GOTOS = 5;
+const BACK_TO_BACK = 100;
+const GIVE_UP_MS = 20_000;
+const POLL_MS = 50;
+
+/** What a recording costs a page of 3,000 nodes, and how long after its session a replay is ready. */
+export async function benchRecording(options: Options): Promise<void> {
+  const n = options.n ?? DEFAULT_N;
+  const report = new Report(`recording, n = ${n} sessions of ${GOTOS} pages after ${WARM_UP}`);
+  const site = await startPageOfRows();
+  const env = { SVC_WARM_FAST: "2", SVC_WARM_STEALTH: "0", SVC_EGRESS_ALLOW: site.address };
+  const service = await Service.start(env);
+  const customer = await new Operator(service.url, service.adminToken).newCustomer();
+  const samples: Record<string, number[]> = { without: [], with: [] };
+  for (let round = -WARM_UP; round < n; round += 1)
+    for (const recording of [false, true]) {
+      const gotos = await gotosOf(customer, site.url, recording);
+      if (round >= 0) samples[recording ? "with" : "without"]?.push(...gotos);
+    }
+  const ready: number[] = [];
+  let lost = 0;
+  for (let at = 0; at < BACK_TO_BACK; at += 1) {
+    const tookMs = await readyAfter(customer, site.url, `word-${at}-end`);
+    if (tookMs === null) lost += 1;
+    else ready.push(tookMs);
+  }
+  const rows = Object.entries(samples).map(([name, ms]) => [
+    `${name} a recording`,
+    summaryText(ms),
+  ]);
+  report.table("goto of 3,000 nodes", ["session", "ms, median (p95 / p99)"], rows);
+  report.table(
+    "replay ready after DELETE",
+    ["sessions", "ms, median (p95 / p99)"],
+    [[String(ready.length), summaryText(ready)]],
+  );
+  const ratio = median(samples["with"] ?? []) / median(samples["without"] ?? []);
+  report.goal(
+    { what: "goto with a recording, of one without, p50", got: ratio, limit: 1.2, unit: "x" },
+    { what: "replay ready, p99", got: summarize(ready).p99, limit: 3_000, unit: "ms" },
+    { what: `replays missing of ${BACK_TO_BACK}`, got: lost, limit: 0, unit: "" },
+  );
+  report.keep("recording", { samples, ready });
+  report.finish(options.json);
+  site.close();
+}
+
+async function gotosOf(customer: Customer, url: string, recording: boolean): Promise<number[]> {
+  const session = await customer.create({ recording });
+  const browser = await chromium.connect(session.wsEndpoint);
+  const page = browser.contexts()[0]?.pages()[0];
+  const took: number[] = [];
+  for (let at = 0; at < GOTOS; at += 1) {
+    const began = performance.now();
+    await page?.goto(`${url}${at}`);
+    took.push(performance.now() - began);
+  }
+  await browser.close();
+  await customer.release(session.sessionId);
+  return took;
+}
+
+/** How long after its DELETE a session has a replay with its last words; null when it has none. */
+async function readyAfter(customer: Customer, url: string, word: string): Promise<number | null> {
+  const session = await customer.create({ recording: true });
+  const browser = await chromium.connect(session.wsEndpoint);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(url);
+  await page?.evaluate(`document.body.append("${word}")`);
+  const began = performance.now();
+  await customer.release(session.sessionId);
+  const text = await replayOf(customer, session.sessionId, began + GIVE_UP_MS);
+  const tookMs = performance.now() - began;
+  await browser.close();
+  return text?.includes(word) ? tookMs : null;
+}
+
+async function replayOf(customer: Customer, id: string, until: number): Promise<string | null> {
+  const headers = { authorization: `Bearer ${customer.key}` };
+  while (performance.now() < until) {
+    const answer = await fetch(new URL(`/sessions/${id}/replay-url`, customer.base), { headers });
+    const body: unknown = await answer.json();
+    if (answer.status === 200) {
+      const stored = await fetch(ReplayUrl.parse(body).url);
+      return gunzipSync(Buffer.from(await stored.arrayBuffer())).toString();
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return null;
+}

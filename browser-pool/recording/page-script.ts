@@ -1,0 +1,200 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { RecordingMask } from "@svc/contract/browser/recording.ts";
+
+/** The name of the isolated world that pages are recorded in. */
+export const WORLD = "svc_recorder";
+/** The recorder of a document, in its isolated world. */
+const RECORDER = "__svcRecorder";
+
+/** Takes what the recorder of a document has gathered: lines, or an empty text. */
+export const TAKE = `globalThis.${RECORDER}?.take() ?? ""`;
+/** A document was opened anew by `document.open`, which takes its listeners away. */
+export const AGAIN = `globalThis.${RECORDER}?.again()`;
+
+/** How long a document has after its DOM is there before it is looked at: its first picture and its load come first. */
+const IDLE_MS = 250;
+const PUSH_MS = 200;
+const PUSH_SIZE = 64 * 1024;
+/** Beyond it a document that nobody asks loses what it has gathered; the next snapshot has what is there then. */
+const MOST_SIZE = 32 * 1024 * 1024;
+/**
+ * What a document says in a second. One that says more is looked at again a second later: its events would keep the pool
+ * from the browsers of others.
+ */
+const MOST_IN_SECOND = 8 * 1024 * 1024;
+/** The recorder does not see what scripts do to values of inputs and to rules of style sheets: a snapshot shows it. */
+const CHECKOUT_MS = 15_000;
+
+/**
+ * A list of rrweb's of what pages may have changed, and what it should be: methods are no accessors. By the list as it is,
+ * rrweb takes every page for one that has changed them, and adds a frame to it.
+ */
+const UNTAINTED = {
+  is: 'Element:["shadowRoot","querySelector","querySelectorAll"]',
+  shouldBe: 'Element:["shadowRoot"]',
+};
+
+/** The recorder of rrweb as a script. Its package does not export the file by name. */
+export async function readRrweb(): Promise<string> {
+  const main = createRequire(import.meta.url).resolve("@rrweb/record");
+  const read = await readFile(join(dirname(main), "record.umd.min.cjs"), "utf8");
+  if (!read.includes(UNTAINTED.is))
+    throw new Error("this is not the version of rrweb that it should be");
+  const script = read.replace(UNTAINTED.is, UNTAINTED.shouldBe);
+  return script.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "\n");
+}
+
+// Scripts that run in pages, as text: this project's own types know no document.
+
+/**
+ * Whether the value of an input is a secret, whatever the session's mask: passwords, also those that a page shows, codes
+ * and cards.
+ */
+const SECRETS = `
+  const passwords = new WeakSet();
+  const NAMES = /card[-_ ]?(num|no|nr|holder|code|exp)|(^|[^a-z])cc[-_ ]?(num|no|name|csc|cvc|cvv|exp)|cvc|cvv|(^|[^a-z])csc([^a-z]|$)|security[-_ ]?code|(^|[^a-z])t?otp([^a-z]|$)|one[-_ ]?time|pass[-_ ]?(code|word|phrase)|(verification|auth)[-_ ]?code|(^|[^a-z])([2m]fa|pin)([^a-z]|$)/i;
+  const isSecret = (element) => {
+    if (!element || passwords.has(element)) return true;
+    if (element.type === "password") return Boolean(passwords.add(element));
+    const read = (name) => element.getAttribute(name) ?? "";
+    const uses = read("autocomplete").toLowerCase().split(/\\s+/);
+    if (uses.some((use) => use === "one-time-code" || use.startsWith("cc-") || use.endsWith("-password")))
+      return true;
+    return ["name", "id", "placeholder", "aria-label"].some((name) => NAMES.test(read(name)));
+  };
+  // Pages would see the mark that rrweb puts on an input that was a password.
+  const MARK = "data-rr-is-password";
+  const { hasAttribute, setAttribute } = Element.prototype;
+  Element.prototype.setAttribute = function (name, value) {
+    if (name === MARK) passwords.add(this);
+    else setAttribute.call(this, name, value);
+  };
+  Element.prototype.hasAttribute = function (name) {
+    return name === MARK ? passwords.has(this) : hasAttribute.call(this, name);
+  };`;
+
+/** Gathers lines and gives them to the binding, a batch at a time. */
+const BUFFER = `
+  let lines = [];
+  let size = 0;
+  let timer = 0;
+  let stop = null;
+  let rrweb = null;
+  const join = () => {
+    const text = lines.join("\\n");
+    lines = [];
+    size = 0;
+    return text;
+  };
+  const push = () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (lines.length === 0) return;
+    const send = globalThis[BINDING];
+    if (typeof send === "function") send(join());
+    else timer = setTimeout(push, 10);
+  };
+  let second = 0;
+  let spent = 0;
+  let hasLost = false;
+  const catchUp = () => {
+    hasLost = false;
+    rrweb?.takeFullSnapshot(true);
+  };
+  const emit = (event) => {
+    const now = Math.floor(performance.now() / 1000);
+    if (now !== second) spent = 0;
+    second = now;
+    if (spent > ${MOST_IN_SECOND}) {
+      if (!hasLost) setTimeout(catchUp, 1000);
+      hasLost = true;
+      return;
+    }
+    const line = JSON.stringify(event);
+    spent += line.length;
+    if (size > ${MOST_SIZE}) join();
+    lines.push(line);
+    size += line.length;
+    if (size > ${PUSH_SIZE}) push();
+    else timer ||= setTimeout(push, ${PUSH_MS});
+  };`;
+
+/** Begins once the document is idle, at the latest when it goes. */
+const LISTEN = `
+  const soon = () => requestIdleCallback(begin, { timeout: ${IDLE_MS} });
+  const listen = () => {
+    if (document.readyState === "loading") addEventListener("DOMContentLoaded", soon, { once: true });
+    else soon();
+    const leave = () => {
+      begin();
+      push();
+    };
+    addEventListener("pagehide", leave, true);
+    addEventListener("visibilitychange", push, true);
+  };
+  const again = () => {
+    stop?.();
+    stop = null;
+    listen();
+  };
+  const take = () => {
+    begin();
+    return join();
+  };`;
+
+const COMMON = `maskInputOptions: { input: true, textarea: true, select: true },
+        inlineStylesheet: true,
+        recordCrossOriginIframes: false,
+        checkoutEveryNms: ${CHECKOUT_MS},
+        sampling: { mousemove: 50, scroll: 100 },
+        errorHandler: () => true,`;
+
+const OPTIONS: Record<RecordingMask | "secrets", string> = {
+  secrets: `maskInputFn: (text, element) => (isSecret(element) ? hidden(text) : text)`,
+  inputs: `maskInputFn: hidden`,
+  all: `maskInputFn: hidden, maskTextSelector: "*",
+    blockSelector: "img, picture, video, audio, svg, canvas, object, embed"`,
+};
+
+/**
+ * The script that records a document, for an isolated world: what a page makes of JSON, Promise or MutationObserver is not
+ * there. `binding`: the name of the function that takes lines. A frame that its parent can look into is left to its parent.
+ */
+export function pageScript(rrweb: string, binding: string, mask: RecordingMask | null): string {
+  return `(() => {
+  if (globalThis.${RECORDER}) return;
+  try {
+    if (window !== window.top && window.parent.document) return;
+  } catch {}
+  // An element with this id would pass for a library, for whose sake rrweb adds a frame to the page.
+  globalThis.Zone = undefined;
+  const BINDING = ${JSON.stringify(binding)};
+  const silent = new Proxy({}, { get: () => () => {} });
+  const load = function (exports, module, define, console) {${rrweb}};
+  const hidden = (text) => (text ? "********" : "");
+  ${SECRETS}
+  ${BUFFER}
+  const begin = () => {
+    if (stop || !document.documentElement) return;
+    // Else a document that loads for long would be looked at when it has loaded.
+    Object.defineProperty(document, "readyState", { value: "interactive", configurable: true });
+    try {
+      // Loaded anew for a document that was opened anew: its nodes are numbered from 1.
+      const holder = {};
+      load.call(holder, undefined, undefined, undefined, silent);
+      rrweb = holder.rrwebRecord.record;
+      stop = rrweb({
+        emit,
+        ${OPTIONS[mask ?? "secrets"]},
+        ${COMMON}
+      }) ?? (() => {});
+    } catch {}
+    delete document.readyState;
+  };
+  ${LISTEN}
+  globalThis.${RECORDER} = { take, again };
+  listen();
+})()`;
+}
