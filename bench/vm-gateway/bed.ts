@@ -32,7 +32,11 @@ export class Bed {
   static async start(records: number): Promise<Bed> {
     await writeAgent(AGENT);
     const gateway = await startGateway({ SVC_PREVIEW_DOMAIN: PREVIEW_DOMAIN });
-    const { key } = await gateway.operator.newCustomer({ vms: 10_000 });
+    const { key } = await gateway.operator.newCustomer({
+      vms: 10_000,
+      pausedVms: null,
+      storedGib: null,
+    });
     await fill(gateway.url, key, records);
     const host = new Program(["vm-host/main.ts"], {
       SVC_GATEWAY_URL: gateway.url,
