@@ -1,6 +1,7 @@
 import { benchBrowser } from "./browser/bench.ts";
 import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
+import { benchEgress } from "./egress/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
@@ -10,6 +11,7 @@ import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
+import { benchCode } from "./vm/code.ts";
 import { benchVm } from "./vm/bench.ts";
 import { benchVmStates } from "./vm/states.ts";
 
@@ -21,9 +23,11 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   neighbour: benchNeighbour,
   "hostile-guest": benchHostileGuest,
   vm: benchVm,
+  code: benchCode,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
+  egress: benchEgress,
   recording: benchRecording,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;

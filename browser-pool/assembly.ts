@@ -13,6 +13,7 @@ import { type Run, openRun, stateOf } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
+import { Exits } from "./proxies/exits.ts";
 import { Profiles } from "./profiles/profiles.ts";
 import { Recordings } from "./recording/recordings.ts";
 import { createFront } from "./server/front.ts";
@@ -47,6 +48,7 @@ interface Base {
   hostFitness: HostFitness;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  exits: Exits;
   /** Null where this pool cannot record. */
   recordings: Recordings | null;
 }
@@ -54,7 +56,7 @@ interface Base {
 /** Builds a pool that answers its gateway, warms browsers and beats. Returns before the first browser is warm. */
 export async function openPool(config: PoolConfig, log: Log): Promise<PoolService> {
   const base = await openBase(config, log);
-  const { events, hostFitness, playwrights } = base;
+  const { events, hostFitness, playwrights, exits } = base;
   const { served } = playwrights;
   const { shelves, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
@@ -69,7 +71,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
-  const told = { config, sessions, shelves, hostFitness, served, hintOf, url };
+  const told = { config, sessions, shelves, hostFitness, served, exits, hintOf, url };
   const firstReport = new FirstReport(KINDS.filter((kind) => config.shelves[kind].warm > 0));
   const heartbeats = heartbeatsOf(told, log, (beat) => {
     silence.heard();
@@ -97,16 +99,17 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const allowance = await Allowance.of(config.egressAllow);
   const root = rootOf(run.folder);
   const playwrights = await PlaywrightProcesses.open({ root, hostFitness, log });
+  const exits = new Exits({ ...config.proxies, log });
   const { gatewayUrl, hostToken } = config;
   const folder = stateOf(config.stateDir);
   const recordings = await Recordings.open({ folder, gatewayUrl, hostToken, log });
-  const opened = { run, hostFitness, allowance, playwrights, recordings };
+  const opened = { run, hostFitness, allowance, playwrights, exits, recordings };
   return { config, log, events: new EventEmitter(), ...opened };
 }
 
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness, recordings } = base;
+  const { config, log, events, hostFitness, exits, recordings } = base;
   const { gatewayUrl } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
@@ -120,6 +123,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     onLoss: () => void events.emit("lost"),
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
+    exits,
     recordings,
   });
   return { shelves, sessions, hintOf };

@@ -4,6 +4,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { count, hostSettings } from "@svc/host-kit/host-settings.ts";
 import { optionalSetting, readSettings, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
+import { PROXY_SETTINGS, providersOf } from "./proxies/settings.ts";
 import type { ShelfSize } from "./slots/shelves.ts";
 
 const MIB = 1024 * 1024;
@@ -61,6 +62,7 @@ export const POOL_SETTINGS = {
     meaning: "The path of a whole Chromium, for kind stealth: a headless shell has no window.",
     schema: z.string(),
   }),
+  ...PROXY_SETTINGS,
 };
 
 /** How many browsers of a kind fit into eight tenths of the memory. */
@@ -71,12 +73,14 @@ function slotsInMemory(kind: BrowserKind): number {
 
 /** The configuration of a pool process, from its environment. */
 export function readConfig(environment: NodeJS.ProcessEnv) {
+  const values = readSettings(POOL_SETTINGS, environment);
   const { warm, maxSlots, warmStealth, maxStealth, chromium, chromiumStealth, ...settings } =
-    readSettings(POOL_SETTINGS, environment);
+    values;
   return {
     ...settings,
     shelves: { fast: sizeOf(warm, maxSlots), stealth: sizeOf(warmStealth, maxStealth) },
     chromium: { fast: chromium, stealth: chromiumStealth },
+    proxies: { providers: providersOf(values), check: values.proxyCheck },
     orphanGraceMs: LIMITS.orphanGraceMs as number,
   };
 }

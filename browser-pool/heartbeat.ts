@@ -4,6 +4,7 @@ import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { ServedVersions } from "./playwrights/served-versions.ts";
+import type { Exits } from "./proxies/exits.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import type { Shelves } from "./slots/shelves.ts";
 
@@ -13,6 +14,7 @@ export interface HeartbeatParts {
   hostFitness: HostFitness;
   config: PoolConfig;
   served: ServedVersions;
+  exits: Exits;
   url: string;
   /** Why browsers of a kind are not served; null when they are. */
   hintOf: (kind: BrowserKind) => string | null;
@@ -20,7 +22,7 @@ export interface HeartbeatParts {
 
 /** Builds the heartbeat of this moment, with the next sequence number. */
 export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
-  const { sessions, hostFitness, config, served, url } = parts;
+  const { sessions, hostFitness, config, served, exits, url } = parts;
   return {
     type: "pool",
     bootId: sessions.bootId,
@@ -31,6 +33,8 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     memoryCap: hostFitness.memoryCap,
     egressAllow: config.egressAllow.map(allowanceText),
     kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
+    // Browsers of kind fast have none.
+    exits: config.shelves.stealth.most > 0 ? exits.offers : [],
     keeps: sessions.keptWishes,
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),

@@ -13,6 +13,8 @@ import type { GatewaySilence } from "./gateway-silence.ts";
 import type { Run } from "./janitor.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { PlaywrightProcesses } from "./playwrights/processes.ts";
+import type { Exits } from "./proxies/exits.ts";
+import { PROXY_SETTINGS } from "./proxies/settings.ts";
 import type { Recordings } from "./recording/recordings.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { KINDS, type Shelves } from "./slots/shelves.ts";
@@ -30,6 +32,7 @@ export interface PoolParts {
   hostFitness: HostFitness;
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
+  exits: Exits;
   recordings: Recordings | null;
   sessions: Sessions;
   shelves: Shelves;
@@ -68,7 +71,15 @@ export class PoolService {
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const online = hostFitness.isOnline ? "" : `, ${OFFLINE}`;
     const note = `isolation ${isolation}, ${cap}${online}`;
-    return KINDS.map((kind) => this.#line(kind, note));
+    return [...KINDS.map((kind) => this.#line(kind, note)), this.#exitsLine];
+  }
+
+  get #exitsLine(): TableLine {
+    const offers = this.#parts.exits.offers.map(
+      ({ tier, countries }) => `${tier} (${countries.join(" ")})`,
+    );
+    const off = `sessions leave from this host: set ${PROXY_SETTINGS.residentialUrl.name} or that of another tier`;
+    return { what: "managed proxies", on: offers.length > 0, note: offers.join(", ") || off };
   }
 
   #line(kind: BrowserKind, note: string): TableLine {

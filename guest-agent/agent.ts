@@ -6,6 +6,7 @@ import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import { Reception } from "./channel/connection.ts";
+import { codeMethods } from "./code/methods.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
 import type { Defaults } from "./commands/user.ts";
@@ -49,16 +50,19 @@ export class Agent {
       () => this.#gate.identity ?? {},
     );
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
+    const { "code.warm": warm, ...code } = codeMethods(this.commands);
     this.#reception = new Reception(this.#gate, {
       customer: {
         "rpc.ping": pingMethod(),
         ...customer,
+        ...code,
         ...fileMethods(),
         ...gitMethods(this.commands),
         ...ptyMethods(new Terminals(this.commands, parts.launcher)),
       },
       host: {
         ...(exec && { "commands.exec": exec }),
+        ...(warm && { "code.warm": warm }),
         "clock.set": method(HOST_METHODS["clock.set"], async ({ nowMs }) => {
           if (!parts.isShare) await parts.launcher.setClock(nowMs);
           return {};

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type OutputFile, build, stop } from "esbuild";
 
@@ -9,14 +9,27 @@ export interface AgentBundle {
   sha256: string;
 }
 
-/** Bundles the agent, the program of its search threads in it. The same sources give the same bytes. */
+const KERNELS = "guest-agent/code/kernels";
+
+/** Bundles the agent, the programs of its search threads and of its kernels in it. The same sources give the same bytes. */
 export async function bundleAgent(): Promise<AgentBundle> {
   const { text: worker } = await bundle("guest-agent/files/search-worker.ts", {});
   const { text, contents } = await bundle("guest-agent/main.ts", {
     SEARCH_WORKER: JSON.stringify(worker),
+    KERNELS: JSON.stringify(await kernels()),
   });
   await stop();
   return { text, sha256: createHash("sha256").update(contents).digest("hex") };
+}
+
+async function kernels(): Promise<Record<string, string>> {
+  const names = (await readdir(KERNELS)).toSorted();
+  const texts = names.map(async (name) => [name, await textOf(`${KERNELS}/${name}`)]);
+  return Object.fromEntries(await Promise.all(texts)) as Record<string, string>;
+}
+
+async function textOf(path: string): Promise<string> {
+  return path.endsWith(".ts") ? (await bundle(path, {})).text : readFile(path, "utf8");
 }
 
 async function bundle(source: string, define: Record<string, string>): Promise<OutputFile> {

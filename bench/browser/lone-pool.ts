@@ -1,6 +1,6 @@
 import { permissionFlags } from "@svc/browser-pool/permissions.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import { SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+import { type PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { HOST_TOKEN } from "../service/lone-gateway.ts";
 import { tempFolder } from "../service/endings.ts";
@@ -38,13 +38,13 @@ export class LonePool {
   }
 
   /** Places a session and returns its id. */
-  async place(kind: BrowserKind = "fast"): Promise<string> {
+  async place(kind: BrowserKind = "fast", ask: Partial<PlaceSlot> = {}): Promise<string> {
     const id = `bench-${crypto.randomUUID()}`;
     const expiresAt = Date.now() + SESSION_MS;
     const response = await fetch(new URL(`/slots/${id}`, this.url), {
       method: "PUT",
       headers: { ...(await this.headers(id)), "content-type": "application/json" },
-      body: JSON.stringify({ kind, expiresAt, acquireMs: ACQUIRE_MS }),
+      body: JSON.stringify({ kind, expiresAt, acquireMs: ACQUIRE_MS, ...ask }),
     });
     const text = await response.text();
     if (response.status !== 201) throw new Error(`PUT /slots answered ${response.status} ${text}`);

@@ -54,6 +54,15 @@ export class VmHost {
     return bytes;
   }
 
+  /** The URL and headers of a machine's control socket. */
+  async socket(id: string): Promise<{ url: string; headers: Record<string, string> }> {
+    const url = new URL(`/vms/${id}/control`, this.url);
+    url.protocol = "ws:";
+    const claims = { org: "org_bench", id, expiresAt: Date.now() + MINUTE };
+    const bearer = await mintHostBearer(HOST_TOKEN, claims);
+    return { url: url.href, headers: { authorization: `Bearer ${bearer}` } };
+  }
+
   async place(id: string, size: Partial<typeof SIZE> = {}): Promise<VmPlaced> {
     const source = { type: "image", name: "base" };
     const common = { kind: "sandbox", source, isolation: "dedicated", envs: {} };

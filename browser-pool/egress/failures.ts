@@ -17,6 +17,11 @@ export class Failures {
     if (this.#byTarget.size > KEPT && oldest !== undefined) this.#byTarget.delete(oldest);
   }
 
+  /** The target was reached. */
+  forget(host: string, port: number): void {
+    this.#byTarget.delete(`${host.toLowerCase()}:${port}`);
+  }
+
   /** The error that a browser without a proxy would tell for this URL; of the latest failure where no URL is known. */
   textFor(url: string | null): string | null {
     if (url === null || !URL.canParse(url)) return this.#latest;

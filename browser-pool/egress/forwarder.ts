@@ -1,16 +1,8 @@
 import type { Socket as DatagramSocket } from "node:dgram";
-import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
-import {
-  type LookupFunction,
-  type Server,
-  type Socket,
-  connect,
-  createServer,
-  isIP,
-} from "node:net";
-import { connect as connectTls } from "node:tls";
+import { type Server, type Socket, createServer } from "node:net";
 import type { Allowance } from "./allowance.ts";
+import { connected, secured } from "./connect.ts";
 import { Domains } from "./domains.ts";
 import { Failures } from "./failures.ts";
 import { join } from "./join.ts";
@@ -20,6 +12,20 @@ import { type SocksTarget, accept, readPreface, readTarget, refuse } from "./soc
 import { Targets } from "./targets.ts";
 import { type Upstream, Upstreams, upstreamOf } from "./upstreams.ts";
 import { tellRefusal } from "./told-refusal.ts";
+
+/** A way by which connections leave in place of straight to their targets: an exit of the managed proxy. */
+export interface WayOut {
+  /** A connection to a target that may be reached. Rejects with a `Refusal` when there is none, or `signal` ends first. */
+  connect(target: SocksTarget, signal: AbortSignal): Promise<Socket>;
+}
+
+/** The way out, until it is another. */
+interface Route {
+  /** Null: straight to the target. */
+  way: WayOut | null;
+  /** Aborted once connections leave by another way. */
+  over: AbortController;
+}
 
 /** A browser's own patience with a proxy ends a little later. */
 const CONNECT_MS = 25_000;
@@ -31,6 +37,13 @@ const OUTSIDE = "This host is not among the allowed domains of this session.";
 const BEYOND = "";
 const NO_PROXIES =
   "this session has allowed domains, and what lies beyond a proxy cannot be kept to them.";
+
+/** Where a connection of a client leads, and by which way. */
+interface Led {
+  origin: Socket;
+  route: Route;
+  host: string;
+}
 
 /**
  * The only way out of a slot, for its browser and for Playwright: a SOCKS proxy. It resolves names itself and connects to
@@ -49,6 +62,7 @@ export class Forwarder {
   readonly #clients = new Map<Socket, string | null>();
   /** The connections that hear of a refusal when they say their first word. */
   readonly #refused = new Set<Socket>();
+  #route: Route = { way: null, over: new AbortController() };
   #resolver: Resolver | null = null;
   #isClosed = false;
 
@@ -95,6 +109,17 @@ export class Forwarder {
     this.#domains.replace(names);
     for (const [client, host] of this.#clients)
       if (host !== null && !this.#domains.has(host)) client.destroy();
+    for (const client of this.#refused) client.destroy();
+  }
+
+  /**
+   * From now on connections leave by this way alone, or straight to their targets where there is none. Those that left
+   * by the way before are closed before this returns, as are those on their way, and refused ones.
+   */
+  leaveBy(way: WayOut | null): void {
+    this.#route.over.abort();
+    this.#route = { way, over: new AbortController() };
+    for (const [client, host] of this.#clients) if (host !== null) client.destroy();
     for (const client of this.#refused) client.destroy();
   }
 
@@ -152,8 +177,9 @@ export class Forwarder {
   async #relay(client: Socket, upstream: Upstream, signal: AbortSignal): Promise<void> {
     try {
       this.#admit(BEYOND, NO_PROXIES);
-      const origin = await this.#connect(upstream, signal, upstream.isTls);
-      this.#lead(client, origin, BEYOND, NO_PROXIES);
+      const route = this.#route;
+      const origin = await this.#connect(route, upstream, signal, upstream.isTls);
+      this.#lead(client, { origin, route, host: BEYOND }, NO_PROXIES);
       join(client, origin);
     } catch (error) {
       const { message } = refusalOf(error);
@@ -166,9 +192,10 @@ export class Forwarder {
     if (!this.#domains.has(host)) throw new Refusal("ERR_BLOCKED_BY_ADMINISTRATOR", reason);
   }
 
-  /** Notes where a connection leads from now on, unless the host is not allowed any more. */
-  #lead(client: Socket, origin: Socket, host: string, reason: string): void {
+  /** Notes where a connection leads from now on, unless the host is not allowed any more, or the way there is another. */
+  #lead(client: Socket, { origin, route, host }: Led, reason: string): void {
     try {
+      if (route.over.signal.aborted) throw new Refusal("ERR_NETWORK_CHANGED");
       this.#admit(host, reason);
     } catch (error) {
       origin.on("error", () => {});
@@ -178,18 +205,32 @@ export class Forwarder {
     this.#clients.set(client, host);
   }
 
-  async #connect({ host, port }: SocksTarget, signal: AbortSignal, isTls = false): Promise<Socket> {
+  async #connect(
+    { way, over }: Route,
+    target: SocksTarget,
+    signal: AbortSignal,
+    isTls = false,
+  ): Promise<Socket> {
     if (this.#clients.size > MAX_CONNECTIONS) throw new Refusal("ERR_INSUFFICIENT_RESOURCES", FULL);
-    const socket = await connected(await this.#targets.reach(host, port), port, signal);
-    return isTls ? secured(socket, host, signal) : socket;
+    const { host, port } = target;
+    const until = AbortSignal.any([signal, over.signal]);
+    try {
+      const addresses = await this.#targets.reach(host, port);
+      const reaching = way ? way.connect(target, until) : connected(addresses, port, until);
+      return isTls ? await secured(await reaching, host, until) : await reaching;
+    } catch (error) {
+      throw over.signal.aborted ? new Refusal("ERR_NETWORK_CHANGED") : error;
+    }
   }
 
   async #forward(client: Socket, target: SocksTarget, signal: AbortSignal): Promise<void> {
     const { host, port } = target;
     try {
       this.#admit(host, OUTSIDE);
-      const origin = await this.#connect(target, signal);
-      this.#lead(client, origin, host, OUTSIDE);
+      const route = this.#route;
+      const origin = await this.#connect(route, target, signal);
+      this.#lead(client, { origin, route, host }, OUTSIDE);
+      this.failures.forget(host, port);
       accept(client);
       join(client, origin);
     } catch (error) {
@@ -205,47 +246,4 @@ export class Forwarder {
       }
     }
   }
-}
-
-/** A connection to one of these addresses: that which answers first, as in a browser. */
-async function connected(
-  addresses: LookupAddress[],
-  port: number,
-  signal: AbortSignal,
-): Promise<Socket> {
-  const [first] = addresses;
-  const lookupFixed = fixedLookup(addresses);
-  const host = addresses.length === 1 && first ? first.address : "target.invalid";
-  const origin = connect({ host, port, lookup: lookupFixed, allowHalfOpen: true, noDelay: true });
-  try {
-    await once(origin, "connect", { signal });
-    return origin;
-  } catch (error) {
-    origin.on("error", () => {});
-    origin.destroy();
-    if (signal.aborted) throw new Refusal("ERR_CONNECTION_TIMED_OUT");
-    throw error;
-  }
-}
-
-/** The same connection, with TLS, to who proves to be this host. */
-async function secured(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
-  const secure = connectTls({ socket, host, ...(isIP(host) === 0 && { servername: host }) });
-  try {
-    await once(secure, "secureConnect", { signal });
-    return secure;
-  } catch (error) {
-    secure.on("error", () => {});
-    secure.destroy();
-    throw error;
-  }
-}
-
-// A second look-up could name another address than the one that was checked.
-function fixedLookup(addresses: LookupAddress[]): LookupFunction {
-  return (_host, options, done) => {
-    const [first] = addresses;
-    if (options.all) done(null, addresses);
-    else done(null, first?.address ?? "", first?.family);
-  };
 }

@@ -1,4 +1,4 @@
-/** How Chromium names what kept it from a target, without a proxy. */
+/** How Chromium names what kept it from a target: without a proxy, and by the managed one. */
 export type NetError =
   | "ERR_ADDRESS_UNREACHABLE"
   | "ERR_BLOCKED_BY_ADMINISTRATOR"
@@ -7,7 +7,10 @@ export type NetError =
   | "ERR_CONNECTION_RESET"
   | "ERR_CONNECTION_TIMED_OUT"
   | "ERR_INSUFFICIENT_RESOURCES"
-  | "ERR_NAME_NOT_RESOLVED";
+  | "ERR_NAME_NOT_RESOLVED"
+  | "ERR_NETWORK_CHANGED"
+  | "ERR_PROXY_CONNECTION_FAILED"
+  | "ERR_TUNNEL_CONNECTION_FAILED";
 
 /** Why a target is not reached. `reason` is for the customer where the forwarder itself refuses. */
 export class Refusal extends Error {

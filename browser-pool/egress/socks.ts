@@ -93,17 +93,21 @@ function answer(socket: Socket, reply: number): void {
 /** The next `length` bytes; what comes after them stays in the socket. Rejects when the socket ends before, or `signal` does. */
 export async function take(socket: Socket, length: number, signal: AbortSignal): Promise<Buffer> {
   let taken = Buffer.alloc(0);
-  while (taken.length < length) {
-    signal.throwIfAborted();
-    // All that is there: a socket with a rest is readable again at once, and again, with nobody else being served.
-    const bytes: unknown = socket.read();
-    if (Buffer.isBuffer(bytes)) taken = Buffer.concat([taken, bytes]);
-    else if (socket.readableEnded || socket.destroyed)
-      throw new Error("the client left in the middle");
-    else await readable(socket, signal);
-  }
+  while (taken.length < length) taken = Buffer.concat([taken, await takeAll(socket, signal)]);
   if (taken.length > length) socket.unshift(taken.subarray(length));
   return taken.subarray(0, length);
+}
+
+/** All that is there, at least a byte: a socket with a rest is readable again at once, and again, with nobody else being served. */
+export async function takeAll(socket: Socket, signal: AbortSignal): Promise<Buffer> {
+  for (;;) {
+    signal.throwIfAborted();
+    const bytes: unknown = socket.read();
+    if (Buffer.isBuffer(bytes)) return bytes;
+    if (socket.readableEnded || socket.destroyed)
+      throw new Error("the other side left in the middle");
+    await readable(socket, signal);
+  }
 }
 
 /** Resolves when there is something to read, or nothing more to come. */

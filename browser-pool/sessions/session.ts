@@ -2,6 +2,7 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { setAlarm } from "@svc/host-kit/alarm.ts";
+import type { Ladder } from "../proxies/ladder.ts";
 import type { Slot } from "../slots/slot.ts";
 import { CustomerSockets } from "../customer-sockets.ts";
 
@@ -24,18 +25,20 @@ export class Session {
   readonly sockets: CustomerSockets;
   /** Whether the session was placed with allowed domains: only then can they be replaced. */
   readonly isConfined: boolean;
+  readonly #ladder: Ladder | null;
   readonly #cancelDeadline: () => void;
 
   constructor(
     id: string,
     ask: PlaceSlot,
-    slot: Slot,
+    { slot, ladder }: { slot: Slot; ladder: Ladder | null },
     placed: SlotPlaced,
     on: { change: () => void; deadline: () => void },
   ) {
     this.id = id;
     this.slot = slot;
     this.placed = placed;
+    this.#ladder = ladder;
     this.isConfined = ask.allowedDomains !== undefined;
     this.sockets = new CustomerSockets(on.change);
     this.#cancelDeadline = setAlarm(ask.expiresAt, on.deadline);
@@ -51,6 +54,7 @@ export class Session {
 
   report(ended?: HostEndReason): SlotReport {
     const { opens, closes, lastClose, lastActivityAt } = this.sockets;
+    const rungs = this.#ladder?.rungs ?? [];
     return {
       id: this.id,
       kind: this.slot.kind,
@@ -58,6 +62,7 @@ export class Session {
       closes: ended ? opens : closes,
       lastActivityAt,
       ...(opens === closes && lastClose && { lastClose }),
+      ...(rungs.length > 0 && { rungs }),
       ...(ended && { ended }),
     };
   }

@@ -2,11 +2,15 @@ import { randomUUID } from "node:crypto";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
+import { canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { PlaceSlot, SlotWish } from "@svc/contract/host-protocol/slots.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
+import { BlockWatch } from "../proxies/block-watch.ts";
+import { Ladder } from "../proxies/ladder.ts";
+import type { Exit, Exits } from "../proxies/exits.ts";
 import type { Profiles } from "../profiles/profiles.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
@@ -31,12 +35,20 @@ export interface SessionsOptions {
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
+  exits: Exits;
   /** Null where this pool cannot record. */
   recordings: Recordings | null;
   /** The gateway should hear of a change. */
   onChange: () => void;
   /** A session has ended that the gateway takes for alive. */
   onLoss: () => void;
+}
+
+/** A slot for a session, and the exit by which it leaves, if there is one. */
+interface Taken {
+  slot: Slot;
+  exit: Exit | null;
+  ladder: Ladder | null;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
@@ -173,10 +185,15 @@ export class Sessions {
       return NO_SLOT;
     }
     slot.playwrights.giveTo(subject.org, subject.version);
-    const fault = profile && (await profile.loadInto(slot));
+    const [fault, exit] = await Promise.all([
+      profile && profile.loadInto(slot),
+      this.#exitFor(subject, ask, signal),
+    ]);
+    if (exit) await slot.leaveBy(exit);
+    const ladder = fault ? null : await this.#ladderOf(subject, ask, slot);
     const isReady = !fault && !signal.aborted && (await this.#record(subject, ask, slot));
     if (isReady && !signal.aborted)
-      return this.#open(subject.id, ask, slot, performance.now() - asked);
+      return this.#open(subject.id, ask, { slot, exit, ladder }, performance.now() - asked);
     slot.dropRecording();
     void warmSlots.retire(slot);
     if (signal.aborted) return ENDED;
@@ -198,17 +215,44 @@ export class Sessions {
     }
   }
 
-  #open(id: string, ask: PlaceSlot, slot: Slot, tookMs: number): Placed {
+  #exitFor({ org }: Subject, { proxy }: PlaceSlot, signal: AbortSignal): Promise<Exit | null> {
+    if (!proxy || proxy === "smart") return Promise.resolve(null);
+    return this.#options.exits.open(org, proxy, signal);
+  }
+
+  /** The ladder of a session that wishes it, where there is anything to climb to. */
+  async #ladderOf({ org }: Subject, { proxy }: PlaceSlot, slot: Slot): Promise<Ladder | null> {
+    const { exits, log, onChange } = this.#options;
+    if (proxy !== "smart" || !canServe(exits.offers, proxy)) return null;
+    const ladder = new Ladder(
+      slot,
+      (wish, signal) => exits.open(org, wish, signal),
+      (rung) => {
+        log.info({ slot: slot.number, ...rung }, "ladder_climbed");
+        onChange();
+      },
+    );
+    try {
+      await BlockWatch.start(slot, ladder);
+      return ladder;
+    } catch (error) {
+      log.warn({ slot: slot.number, reason: messageOf(error) }, "ladder_not_started");
+      return null;
+    }
+  }
+
+  #open(id: string, ask: PlaceSlot, { slot, exit, ladder }: Taken, tookMs: number): Placed {
     const acquiredMs = Math.round(tookMs * 10) / 10;
-    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq() };
-    const session = new Session(id, ask, slot, placed, {
+    const proxy = exit ? { proxy: exit.applied } : {};
+    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq(), ...proxy };
+    const session = new Session(id, ask, { slot, ladder }, placed, {
       change: this.#options.onChange,
       deadline: () => this.#finish(id, "expired"),
     });
     this.#sessions.set(id, session);
     slot.open(ask.allowedDomains ?? []);
     void slot.died.then(() => this.#finish(id, "browser_crashed"));
-    this.#options.log.info({ slot: slot.number, acquiredMs }, "session_placed");
+    this.#options.log.info({ slot: slot.number, acquiredMs, ...proxy }, "session_placed");
     this.#options.onChange();
     return { outcome: "placed", placed };
   }

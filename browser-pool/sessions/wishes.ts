@@ -21,7 +21,8 @@ export function readAsk(body: unknown, kept: readonly SlotWish[]): ReadAsk {
     const isKept = (wish: SlotWish): boolean =>
       kept.includes(wish) && KEPT_FOR[wish].includes(data.kind);
     const unkept = SLOT_WISHES.filter((wish) => data[wish] !== undefined && !isKept(wish));
-    return unkept.length > 0 ? { unkept } : { ask: data };
+    const named = data.proxy && data.kind !== "stealth" ? [...unkept, "proxy"] : unkept;
+    return named.length > 0 ? { unkept: named } : { ask: data };
   }
   const unknown = error.issues.map((issue) =>
     issue.code === "unrecognized_keys"

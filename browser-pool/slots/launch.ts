@@ -159,18 +159,18 @@ async function connect(
   const playwrights = new SlotPlaywrights(plan.playwrights, { key, kind: kindOf(plan) }, mux, pipe);
   try {
     await inBrowser(prepared(mux), LAUNCH_MS, died);
-    if (plan.xvfb) await inBrowser(unmark(mux, plan), LAUNCH_MS, died);
+    const shim = plan.xvfb ? await inBrowser(unmark(mux, plan), LAUNCH_MS, died) : null;
     // Pages see an attached Playwright: nothing attaches to a stealth browser before a client asks for it.
     if (!plan.xvfb) await inBrowser(playwrights.prove(), LAUNCH_MS, died);
+    return { pipe, mux, playwrights, shim, died };
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
-  return { pipe, mux, playwrights, died };
 }
 
 /** Before any other client attaches: what others call comes after the calls of the shim then. */
-async function unmark(mux: CdpMux, { playwrights: { log } }: SlotPlan): Promise<void> {
-  await Shim.start(mux, (reason) => log.warn({ reason }, "override_refused"));
+function unmark(mux: CdpMux, { playwrights: { log } }: SlotPlan): Promise<Shim> {
+  return Shim.start(mux, (reason) => log.warn({ reason }, "override_refused"));
 }
 
 async function prepared(mux: CdpMux): Promise<void> {

@@ -10,10 +10,16 @@ import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
+import type { Exit } from "../proxies/exits.ts";
+import type { Shim } from "../stealth/shim.ts";
 import type { Recording } from "../recording/recording.ts";
 import { watchFolder } from "./folder-watch.ts";
 
+/** Refusals that the forwarder tells in a page of its own, as `Failures` has them. */
+const OWN_REFUSAL = /^net::ERR_(?:BLOCKED_BY_ADMINISTRATOR|INSUFFICIENT_RESOURCES)/;
 const MIB = 1024 ** 2;
+/** A target that does not answer keeps nobody waiting: it is told before anybody else reaches it. */
+const MOVE_MS = 1_000;
 /** Much longer than a sound browser takes to be recorded. */
 const RECORD_MS = 10_000;
 
@@ -32,6 +38,8 @@ export interface Browser {
   pipe: CdpPipe;
   mux: CdpMux;
   playwrights: SlotPlaywrights;
+  /** Null: the browser is of kind `fast`. */
+  shim: Shim | null;
   /** Resolves when the browser has died, by itself or by `close` of its slot. */
   died: Promise<void>;
 }
@@ -56,6 +64,7 @@ export class Slot implements SlotNames {
   /** Resolves when the browser has died, by itself or by `close`. */
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
+  readonly #shim: Shim | null;
   #closing: Promise<void> | null = null;
   #recording: Recording | null = null;
   #unwatch: (() => void) | null = null;
@@ -71,6 +80,7 @@ export class Slot implements SlotNames {
     this.mux = browser.mux;
     this.playwrights = browser.playwrights;
     this.died = browser.died;
+    this.#shim = browser.shim;
     void this.died.then(() => (this.#isDead = true));
   }
 
@@ -123,6 +133,20 @@ export class Slot implements SlotNames {
   /** Replaces the domains that the browser reaches. They are in force when this returns. */
   confine(allowedDomains: readonly string[]): void {
     this.#parts.forwarder.confine(allowedDomains);
+  }
+
+  /**
+   * Has the browser leave by an exit, and tell the time and the language of its place. Connections that left by another way
+   * are closed before this returns its promise, which resolves when open pages know of the place.
+   */
+  async leaveBy(exit: Exit): Promise<void> {
+    this.#parts.forwarder.leaveBy(exit);
+    if (this.#shim) await inTime(this.#shim.moveTo(exit.place), MOVE_MS);
+  }
+
+  /** Whether the way out itself answered for this URL when it was last asked for: no site did then. */
+  hasRefused(url: string): boolean {
+    return OWN_REFUSAL.test(this.#parts.forwarder.failures.textFor(url) ?? "");
   }
 
   /** Records the session that gets the slot, from now to its end. Rejects when the recording does not begin. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { ExitOffer } from "../host-protocol/exits.ts";
 import { KindReport } from "../host-protocol/heartbeat.ts";
 import { ImageReport, VmHeartbeat } from "../host-protocol/vms.ts";
 
@@ -11,7 +12,7 @@ export const HostRecord = z.object({
   isolation: z.string().exactOptional(),
   memoryCap: z.boolean().exactOptional(),
   egressAllow: z.array(z.string()).exactOptional(),
-  proxyTiers: z.array(z.string()).exactOptional(),
+  exits: z.array(ExitOffer).exactOptional(),
   keeps: z.array(z.string()).exactOptional(),
   draining: z.boolean(),
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),

@@ -91,6 +91,12 @@ export const SessionRecord = z.object({
   wsEndpoint: z.string().exactOptional(),
   cdpEndpoint: z.string().exactOptional(),
   closeReason: CloseReason.exactOptional(),
+  /** The exit of the managed proxy by which a live session leaves now. */
+  proxy: ProxyApplied.exactOptional(),
+  /** What the ladder of `proxy: "smart"` has climbed to so far, and why. */
+  proxyRungs: z
+    .array(z.object({ tier: ProxyApplied.shape.tier, reason: z.string(), at: z.iso.datetime() }))
+    .exactOptional(),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
 

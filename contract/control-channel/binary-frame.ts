@@ -13,6 +13,8 @@ export const CHANNELS = {
   /** stdout, or the data itself. */
   output: 1,
   stderr: 2,
+  /** Large parts of the results of `code.run`, one after the other. */
+  parts: 3,
 } as const;
 /** The number of a channel. */
 export type Channel = (typeof CHANNELS)[keyof typeof CHANNELS];
@@ -41,6 +43,6 @@ export function parseBinary(message: Uint8Array): BinaryFrame | null {
   if (message.length < BINARY_HEADER_BYTES || message.length > BINARY_FRAME_BYTES) return null;
   const view = new DataView(message.buffer, message.byteOffset, message.length);
   const channel = view.getUint8(4);
-  if (channel !== 0 && channel !== 1 && channel !== 2) return null;
+  if (channel !== 0 && channel !== 1 && channel !== 2 && channel !== 3) return null;
   return { stream: view.getUint32(0), channel, payload: message.subarray(BINARY_HEADER_BYTES) };
 }

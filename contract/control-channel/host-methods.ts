@@ -34,6 +34,8 @@ export const HOST_METHODS = {
   },
   /** Sets the clock of a machine that stood still in the same life. */
   "clock.set": { params: Identity.pick({ nowMs: true }), result: z.object({}) },
+  /** Starts a kernel with its libraries loaded, for the first Python context of whoever gets a clone of this machine. */
+  "code.warm": { params: z.object({}), result: z.object({}) },
   "metrics.read": { params: z.object({}), result: GuestMetrics },
   /**
    * A TCP connection to a port of the guest's loopback. `ports.connected` comes once it stands, `ConnectionRefused`

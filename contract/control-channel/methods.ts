@@ -1,5 +1,6 @@
 import { openMap } from "../open-map.ts";
 import * as z from "zod";
+import { CODE_METHODS } from "./code-methods.ts";
 import { FILE_METHODS } from "./file-methods.ts";
 import { GIT_METHODS } from "./git-methods.ts";
 import { PTY_METHODS } from "./pty-methods.ts";
@@ -107,6 +108,7 @@ export const METHODS = {
     result: ok,
   },
   ...FILE_METHODS,
+  ...CODE_METHODS,
   ...GIT_METHODS,
   ...PTY_METHODS,
 } as const;

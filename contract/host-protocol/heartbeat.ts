@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { PROXY_TIERS } from "../browser/proxy.ts";
 import { BrowserKind } from "../browser/session.ts";
+import { ExitOffer, LADDER, Rung } from "./exits.ts";
 import { VmHeartbeat } from "./vms.ts";
 
 const count = z.int().nonnegative();
@@ -24,6 +24,8 @@ export const SlotReport = z.object({
   ended: HostEndReason.exactOptional(),
   /** Milliseconds since the epoch. */
   lastActivityAt: z.number(),
+  /** The rungs of the proxy ladder that it has climbed to so far, the first one first. */
+  rungs: z.array(Rung).max(LADDER.length).exactOptional(),
 });
 export type SlotReport = z.infer<typeof SlotReport>;
 
@@ -56,8 +58,8 @@ export const PoolHeartbeat = z.object({
   /** Private addresses that browsers may reach, as `host:port`: SVC_EGRESS_ALLOW. */
   egressAllow: z.array(text).max(100),
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
-  /** Tiers of the managed proxy that this pool has an exit for. */
-  proxyTiers: z.array(z.enum(PROXY_TIERS)).exactOptional(),
+  /** The exits of the managed proxy that this pool is configured for. Absent: none. */
+  exits: z.array(ExitOffer).max(10).exactOptional(),
   /** The wishes of `PlaceSlot` that this pool keeps (`SLOT_WISHES`). Absent: none, as of a pool older than the wishes. */
   keeps: z.array(text).max(20).exactOptional(),
   draining: z.boolean().exactOptional(),

@@ -1,11 +1,13 @@
 import * as z from "zod";
+import { ProxyApplied } from "../browser/proxy.ts";
 import { RecordingMask } from "../browser/recording.ts";
 import { BrowserKind } from "../browser/session.ts";
+import { WayWish } from "./exits.ts";
 import { SlotReport } from "./heartbeat.ts";
 
 /**
  * Wishes that a pool says in its heartbeat whether it keeps: a session with such a wish is placed nowhere else. Proxies and
- * captcha are not among them: a deployment without them creates the session, and the answer says that they are not active.
+ * captcha are not among them: without them the session is created all the same, and the answer says that they are not active.
  */
 export const SLOT_WISHES = ["allowedDomains", "recording"] as const;
 export type SlotWish = (typeof SLOT_WISHES)[number];
@@ -33,6 +35,8 @@ export const PlaceSlot = z.strictObject({
   wireVersion: z.string().max(20).exactOptional(),
   /** Egress is restricted to these domains and their subdomains. Absent: never restricted. */
   allowedDomains: z.array(z.string()).exactOptional(),
+  /** An exit of the managed proxy, or the ladder of them, where there is one. Kind `stealth` only. */
+  proxy: WayWish.exactOptional(),
   /** A replay of the session is to be recorded. */
   recording: SlotRecording.exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
@@ -70,6 +74,8 @@ export const SlotPlaced = z.object({
   bootId: z.string(),
   /** The sequence number of the host at the placement: an older heartbeat knows nothing of the session. */
   seq: z.int().nonnegative(),
+  /** The exit by which the session leaves. Absent: it leaves from the host. */
+  proxy: ProxyApplied.exactOptional(),
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;
 

@@ -53,9 +53,10 @@ export async function placeSlot(
 ): Promise<PlaceAnswer> {
   const init = { method: "PUT", body: JSON.stringify(body), onSent };
   const loadMs = body.profile ? LIMITS.profileLoadMs : 0;
+  const proofMs = body.proxy ? LIMITS.exitCheckMs : 0;
   let isLate = (): boolean => false;
   try {
-    return await within(body.acquireMs + loadMs + LIMITS.hostAnswerMs, async (signal) => {
+    return await within(body.acquireMs + loadMs + proofMs + LIMITS.hostAnswerMs, async (signal) => {
       isLate = () => signal.aborted;
       const url = hostUrl(base, "slots", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));

@@ -117,8 +117,8 @@ export type Report = SlotReport | VmReport;
 /** The part of a report that a session or sandbox must hear of when it changes. */
 export function signatureOf(report: Report): string {
   if ("opens" in report) {
-    const { opens, closes, lastClose, ended } = report;
-    return JSON.stringify([opens, closes, lastClose, ended]);
+    const { opens, closes, lastClose, ended, rungs } = report;
+    return JSON.stringify([opens, closes, lastClose, ended, rungs]);
   }
   const { state, ended, parked, lastActivityAt, recordId, durable, checkpointAt } = report;
   return JSON.stringify([state, ended, parked, lastActivityAt, recordId, durable, checkpointAt]);

@@ -2,6 +2,8 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { SlotRecording } from "@svc/contract/host-protocol/slots.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
+import type { WayWish } from "@svc/contract/host-protocol/exits.ts";
 import type { Place } from "../host-calls/place.ts";
 import { endSlot } from "../host-calls/slots.ts";
 import { tried } from "../live/tried.ts";
@@ -24,12 +26,14 @@ export interface CreateSessionOrder {
   /** Path at the gateway of the state to start with; null for none. */
   statePath: string | null;
   allowedDomains: string[] | null;
+  /** The exit of the managed proxy that it wishes, or the ladder; null for none. */
+  proxy: WayWish | null;
   recording: SlotRecording | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
 export type CreateAnswer =
-  | { created: { expiresAt: number } }
+  | { created: { expiresAt: number; proxy: ProxyApplied | null } }
   | { rejected: { status: number; body: string } };
 
 /**
@@ -56,10 +60,11 @@ export async function createSession(
 const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => createdAt + lifetimeMs;
 
 /** When a create that nobody finished is void. */
-const giveUpAt = ({ createdAt, acquireMs, statePath }: CreateSessionOrder): number =>
+const giveUpAt = ({ createdAt, acquireMs, statePath, proxy }: CreateSessionOrder): number =>
   createdAt +
   acquireMs +
   (statePath === null ? 0 : LIMITS.profileLoadMs) +
+  (proxy === null ? 0 : LIMITS.exitCheckMs) +
   LIMITS.unconfirmedSlackMs;
 
 function newSession(order: CreateSessionOrder): StoredSession {
@@ -102,7 +107,7 @@ async function place(
   });
   switch (placement.type) {
     case "placed":
-      return conclude(live, order, placement.place);
+      return conclude(live, order, placement);
     case "timeout": {
       const text = "No browser became available in time. Try again.";
       return refusal("AcquireTimeout", text, { hint: placement.hint });
@@ -123,15 +128,16 @@ async function place(
 function conclude(
   { env, record }: LiveSession,
   order: CreateSessionOrder,
-  found: Place,
+  found: { place: Place; proxy: ProxyApplied | null },
 ): CreateAnswer | Refusal {
   const { leaseIdleMs } = order;
   const expiresAt = expiryOf(order);
-  const facts = { place: found, placedAt: Date.now() };
+  const { place, proxy } = found;
+  const facts = { place, placedAt: Date.now(), proxy };
   const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, facts);
-  if (session?.state.status === "active") return { created: { expiresAt } };
+  if (session?.state.status === "active") return { created: { expiresAt, proxy } };
   // A slot that was found in vain: the customer does not wait for its end.
-  record.later(tried("slot_not_given_back", endSlot(env, found.url, order)));
+  record.later(tried("slot_not_given_back", endSlot(env, place.url, order)));
   const hint = "It was released while it was created, or its create took too long.";
   return refusal("AcquireTimeout", "The session is not wanted any more.", { hint });
 }

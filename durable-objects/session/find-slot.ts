@@ -1,4 +1,5 @@
 import { ERRORS } from "@svc/contract/errors.ts";
+import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import { type Place, placeAt } from "../host-calls/place.ts";
 import { type PlaceAnswer, placeSlot } from "../host-calls/slots.ts";
 import { choiceFor, type Pool, type PoolWish } from "./pools.ts";
@@ -20,7 +21,8 @@ export interface Seeker extends PoolWish {
 
 type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
-type Found = { type: "placed"; place: Place } | Rejection;
+/** `proxy`: the exit by which the session leaves; null: it leaves from the pool's host. */
+type Found = { type: "placed"; place: Place; proxy: ProxyApplied | null } | Rejection;
 
 /**
  * `unserved`: pools are registered, and none of them serves such a session. `field`: of the request, when this deployment
@@ -138,12 +140,14 @@ class SlotSearch {
 }
 
 function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection): Found {
-  return answer.type === "placed" ? { type: "placed", place: placeAt(pool, answer.slot) } : answer;
+  if (answer.type !== "placed") return answer;
+  const { slot } = answer;
+  return { type: "placed", place: placeAt(pool, slot), proxy: slot.proxy ?? null };
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
-  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath, allowedDomains, recording } =
-    seeker;
+  const { id, org, kind, createdAt, expiresAt, wireVersion, statePath } = seeker;
+  const { allowedDomains, proxy, recording } = seeker;
   const body = {
     kind,
     expiresAt,
@@ -151,6 +155,7 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     waitingSince: createdAt,
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
+    ...(proxy !== null && { proxy }),
     ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
     onSent: () => seeker.onAsked(),

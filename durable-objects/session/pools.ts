@@ -1,5 +1,6 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import { type WayWish, canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { KindReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { SLOT_WISHES, type SlotRecording } from "@svc/contract/host-protocol/slots.ts";
 import { knownHosts } from "../fleet/registry.ts";
@@ -11,11 +12,13 @@ export interface Pool {
   idle: number;
   /** Whether it serves the client's wire version. */
   speaks: boolean;
+  /** Whether it has the exit of the managed proxy that the session wishes. */
+  hasExit: boolean;
 }
 
 /** The pools that may have a slot. */
 export interface Choice {
-  /** Pools with an idle slot first, of these the ones that serve the client's wire version, then the emptiest. */
+  /** Pools with an idle slot first, of these the ones with the wished exit, then those that serve the client's wire version, then the emptiest. */
   pools: Pool[];
   /** Why none of them may have a slot. */
   why: string;
@@ -35,6 +38,8 @@ export interface PoolWish {
   wireVersion: string | null;
   /** Null: no wish to be kept to domains. */
   allowedDomains: string[] | null;
+  /** Null: the session leaves from the pool's host. */
+  proxy: WayWish | null;
   /** Null: no replay is wanted. */
   recording: SlotRecording | null;
 }
@@ -86,20 +91,19 @@ function keepsWishes({ keeps = [] }: HostRecord, wish: PoolWish): boolean {
   return SLOT_WISHES.every((name) => wish[name] === null || keeps.includes(name));
 }
 
-function poolOf(host: HostRecord, { kind, wireVersion }: PoolWish): Pool[] {
+function poolOf(host: HostRecord, { kind, wireVersion, proxy }: PoolWish): Pool[] {
   const report = reportOf(host, kind);
   if (!report || host.draining) return [];
   const { hostId, url } = host;
   const speaks = wireVersion === null || (host.versions["wire"]?.includes(wireVersion) ?? false);
-  return [{ hostId, url, idle: report.idle, speaks }];
+  const hasExit = proxy === null || canServe(host.exits ?? [], proxy);
+  return [{ hostId, url, idle: report.idle, speaks, hasExit }];
 }
 
 function byLikelihood(left: Pool, right: Pool): number {
-  const isIdle = ({ idle }: Pool): number => (idle > 0 ? 1 : 0);
-  const isSpeaking = ({ speaks }: Pool): number => (speaks ? 1 : 0);
-  return (
-    isIdle(right) - isIdle(left) || isSpeaking(right) - isSpeaking(left) || right.idle - left.idle
-  );
+  const marks = ({ idle, hasExit, speaks }: Pool): number =>
+    (idle > 0 ? 4 : 0) + (hasExit ? 2 : 0) + (speaks ? 1 : 0);
+  return marks(right) - marks(left) || right.idle - left.idle;
 }
 
 const noKind = (kind: BrowserKind): string => `No registered browser pool serves ${kind} browsers.`;

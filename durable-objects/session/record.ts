@@ -1,4 +1,6 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
+import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { Place } from "../host-calls/place.ts";
 import type { LiveRecord } from "../live/live-record.ts";
 import type { Signal } from "../live/signal.ts";
@@ -18,6 +20,10 @@ export interface StoredSession {
   place: Place | null;
   /** When it got its slot: it is billed from then on. Absent before, and in records of an earlier version. */
   placedAt?: number;
+  /** The exit by which it left from the start; null or absent: from its host. */
+  proxy?: ProxyApplied | null;
+  /** What the proxy ladder has climbed to since. */
+  rungs?: Rung[];
   owed: SessionDuty[];
   retryAt: number | null;
 }

@@ -1,5 +1,7 @@
 import type { BrowserKind, CloseReason } from "@svc/contract/browser/session.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
+import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
+import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
 import type { StoredSession } from "./record.ts";
 
@@ -14,6 +16,10 @@ export interface SessionView {
   /** `creating`: no slot yet; `away`: its pool is not registered. */
   status: "creating" | "active" | "away" | "released" | "expired";
   closeReason: CloseReason | null;
+  /** The exit by which it left from the start; null: from its host. */
+  proxy: ProxyApplied | null;
+  /** What the proxy ladder has climbed to since. */
+  rungs: Rung[];
 }
 
 /** The session as its owner sees it; null when its create failed. */
@@ -23,9 +29,11 @@ export function viewOf({
   kind,
   createdAt,
   expiresAt,
+  proxy = null,
+  rungs = [],
   state,
 }: StoredSession): SessionView | null {
-  const known = { id, org, kind, createdAt, expiresAt };
+  const known = { id, org, kind, createdAt, expiresAt, proxy, rungs };
   switch (state.status) {
     case "failed":
       return null;
@@ -49,6 +57,8 @@ export const endedView = (id: string, { org, issuedAt }: SessionClaims): Session
   expiresAt: null,
   status: "released",
   closeReason: null,
+  proxy: null,
+  rungs: [],
 });
 
 /** Whether an upgrade should wait: the session has no slot yet, or its pool is away and may come back. */

@@ -6,12 +6,15 @@ const JSON_CHARACTERS = 480 * 1024;
 /** Keeps the beginning of both outputs of a command, as text. */
 export class Collector {
   readonly #maxBytes: number;
+  readonly #maxJson: number;
   readonly #kept: Record<OutputChannel, Buffer[]> = { 1: [], 2: [] };
   readonly #bytes: Record<OutputChannel, number> = { 1: 0, 2: 0 };
   #isTruncated = false;
 
-  constructor(maxBytes: number) {
+  /** `maxJson`: what each of the two may take in JSON. */
+  constructor(maxBytes: number, maxJson: number = JSON_CHARACTERS) {
     this.#maxBytes = maxBytes;
+    this.#maxJson = maxJson;
   }
 
   /** Keeps what fits; true, so that the command runs on. */
@@ -33,7 +36,7 @@ export class Collector {
     const isWhole = this.#bytes[channel] < this.#maxBytes;
     // A character that the cut has parted is left out; what is no UTF-8 becomes a replacement character.
     let text = new TextDecoder().decode(Buffer.concat(this.#kept[channel]), { stream: !isWhole });
-    while (Buffer.byteLength(JSON.stringify(text)) > JSON_CHARACTERS) {
+    while (Buffer.byteLength(JSON.stringify(text)) > this.#maxJson) {
       text = text.slice(0, Math.floor(text.length / 2));
       this.#isTruncated = true;
     }

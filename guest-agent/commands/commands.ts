@@ -54,13 +54,19 @@ export class Commands {
     this.#session = session;
   }
 
+  /** What a command without a user of its own sees; null where commands run as somebody else than the agent. */
+  surroundings(own: Readonly<Record<string, string>> = {}) {
+    const { user, cwd = this.#home } = this.#defaults();
+    return user === undefined ? { cwd, env: commandEnv(this.#home, this.#session(), own) } : null;
+  }
+
   /** The folder of commands that name none. */
   get home(): string {
     return this.#home;
   }
 
   /** Starts a command. A command that cannot start does not reject: it ends with 126 or 127. */
-  async run(command: Command, stdin: What["stdin"]): Promise<Running> {
+  async run(command: Command, stdin: What["stdin"], wire = false): Promise<Running> {
     const fault = impossible(command);
     if (fault) return unstarted(fault);
     const cwd = this.#folderOf(command);
@@ -75,7 +81,7 @@ export class Commands {
     const [cmd, args] = user ? commandAs(user, asked, rest) : [asked, rest];
     try {
       // The child looks the program up: what is found costs nothing here.
-      const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin };
+      const what = { file: cmd, argv: [cmd, ...args], env, cwd, stdin, wire };
       const process = await Process.start(this.#host, what);
       this.#running.add(process);
       void process.ended.finally(() => this.#running.delete(process));

@@ -113,6 +113,11 @@ export class OutputLog {
     if (gone > 0) this.#blocks.splice(0, gone);
   }
 
+  /** Lets who waits for a change look again. */
+  wake(): void {
+    this.#wake();
+  }
+
   #wake(): void {
     const waiters = this.#waiters;
     this.#waiters = [];

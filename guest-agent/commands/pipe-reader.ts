@@ -3,13 +3,19 @@ import { Socket } from "node:net";
 import type { OutputChannel, OutputLog } from "./output-log.ts";
 
 const CHUNK_BYTES = 64 * 1024;
+const READ = constants.O_RDONLY | constants.O_NONBLOCK;
+
+/** The reading end of the pipe behind a path. */
+export function openPipe(path: string): Socket {
+  return new Socket({ fd: openSync(path, READ), readable: true, writable: false });
+}
 
 /** Reads one pipe of a process into its log, no faster than the log has room. */
 export class PipeReader {
   readonly #fd: number;
   readonly #socket: Socket;
   readonly #channel: OutputChannel;
-  readonly #log: OutputLog;
+  #log: OutputLog;
   #isAtEnd = false;
 
   /** `fd` is not blocking, and is the socket's. */
@@ -26,8 +32,25 @@ export class PipeReader {
 
   /** Reads the pipe behind a path. */
   static open(path: string, channel: OutputChannel, log: OutputLog): PipeReader {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const fd = openSync(path, READ);
     return new PipeReader(fd, new Socket({ fd, readable: true, writable: false }), channel, log);
+  }
+
+  /** Another log takes what comes from now on. */
+  pour(log: OutputLog): void {
+    this.#log = log;
+  }
+
+  /** Takes at once what is in the pipe, one pipe full at most, whether or not the log has room. */
+  drain(): void {
+    // What was read while the pipe waits goes to the listener.
+    this.#socket.read();
+    for (let left = CHUNK_BYTES; left > 0 && !this.#isAtEnd;) {
+      const bytes = this.#readPipe();
+      if (!bytes) return;
+      this.#log.append(this.#channel, bytes);
+      left -= bytes.length;
+    }
   }
 
   /**
@@ -62,6 +85,10 @@ export class PipeReader {
   #readNow(): Buffer | null {
     const buffered: unknown = this.#socket.read();
     if (Buffer.isBuffer(buffered)) return buffered;
+    return this.#readPipe();
+  }
+
+  #readPipe(): Buffer | null {
     if (this.#isAtEnd || this.#socket.destroyed) return null;
     const bytes = Buffer.alloc(CHUNK_BYTES);
     try {

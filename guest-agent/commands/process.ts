@@ -4,7 +4,7 @@ import { constants } from "node:os";
 import type { Cgroups } from "../cgroups.ts";
 import type { Ended, Launcher, Start, Started, Terminal } from "../launcher/launcher.ts";
 import { OutputLog } from "./output-log.ts";
-import { PipeReader, PipeWriter } from "./pipe-reader.ts";
+import { PipeReader, PipeWriter, openPipe } from "./pipe-reader.ts";
 
 export interface ProcessHost {
   launcher: Launcher;
@@ -22,12 +22,15 @@ export type What = Omit<Start, "cgroup" | "stdin"> & { stdin: "pipe" | "none" | 
 /** A running command with its output. */
 export class Process {
   readonly pid: number;
-  readonly log = new OutputLog();
+  #log = new OutputLog();
+  /** What the process writes to its open file 3, where it has one. */
+  readonly wire: Socket | null;
   /** Resolves when the command has ended and its output is in the log. */
   readonly ended: Promise<Exit>;
   readonly #host: ProcessHost;
   readonly #cgroup: string | null;
   readonly #stdin: PipeWriter | null;
+  readonly #readers: PipeReader[];
   #isTimedOut = false;
   #isOver = false;
 
@@ -40,7 +43,7 @@ export class Process {
     this.pid = started.pid;
     this.#host = host;
     this.#cgroup = cgroup;
-    const readers = terminal
+    this.#readers = terminal
       ? [new PipeReader(terminal.fd, terminal.socket, 1, this.log)]
       : [
           PipeReader.open(started.stdout, 1, this.log),
@@ -48,8 +51,9 @@ export class Process {
         ];
     if (terminal) this.#stdin = new PipeWriter(terminal.socket);
     else this.#stdin = started.stdin === null ? null : PipeWriter.open(started.stdin);
+    this.wire = started.wire === null ? null : openPipe(started.wire);
     started.release();
-    this.ended = this.#end(started.ended, readers);
+    this.ended = this.#end(started.ended);
   }
 
   /** Starts a command in a cgroup of its own. Rejects with a `StartError`. */
@@ -63,6 +67,25 @@ export class Process {
       if (cgroup !== null) host.cgroups?.release(cgroup);
       throw error;
     }
+  }
+
+  /** Where its output goes. */
+  get log(): OutputLog {
+    return this.#log;
+  }
+
+  /** What it has written so far is in its log; what it writes from now on goes to another one. */
+  pour(log: OutputLog): void {
+    this.drain();
+    for (const reader of this.#readers) reader.pour(log);
+    const before = this.#log;
+    this.#log = log;
+    before.close();
+  }
+
+  /** Takes what is in its pipes at this moment. */
+  drain(): void {
+    for (const reader of this.#readers) reader.drain();
   }
 
   /** To its process group; SIGKILL goes to everything it has started. */
@@ -84,12 +107,12 @@ export class Process {
     else await this.#stdin?.write(bytes);
   }
 
-  async #end(ended: Promise<Ended>, readers: PipeReader[]): Promise<Exit> {
+  async #end(ended: Promise<Ended>): Promise<Exit> {
     const how = await ended;
-    await Promise.all(readers.map((reader) => reader.finish()));
+    await Promise.all(this.#readers.map((reader) => reader.finish()));
     this.#isOver = true;
     this.#stdin?.close();
-    this.log.close();
+    this.#log.close();
     const exit = exitOf(how, this.#isTimedOut, () => this.#sawOom());
     if (this.#cgroup !== null) this.#host.cgroups?.release(this.#cgroup);
     return exit;

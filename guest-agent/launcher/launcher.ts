@@ -13,6 +13,8 @@ export interface Start {
   cgroup: string | null;
   /** A pipe to write to, the other side of an open terminal, or nothing to read. */
   stdin: "pipe" | "none" | Terminal;
+  /** One more pipe, which the process writes to as its open file 3. */
+  wire?: boolean;
 }
 
 /** A terminal that this process holds open. */
@@ -37,6 +39,7 @@ export interface Started {
   stdin: string | null;
   stdout: string;
   stderr: string;
+  wire: string | null;
   ended: Promise<Ended>;
   release(): void;
 }
@@ -74,8 +77,11 @@ const hex = (text: string): string => Buffer.from(text).toString("hex") || "-";
 // An empty item is told from no list at all by its comma: no list is a dash.
 const hexes = (list: readonly string[]): string =>
   list.length === 0 ? "-" : list.map((text) => Buffer.from(text).toString("hex")).join(",");
+// Of two names of one signal (SIGABRT, SIGIOT) the first is the usual one.
 const SIGNAL_NAMES = new Map(
-  Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]),
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name as NodeJS.Signals]),
 );
 
 /** The resident helper: starts processes, tells how they end, and does what needs system calls. */
@@ -120,24 +126,34 @@ export class Launcher {
     return this.#child.pid ?? 0;
   }
 
-  async launch({ file, argv, env, cwd, cgroup, stdin: input }: Start): Promise<Started> {
+  async launch({
+    file,
+    argv,
+    env,
+    cwd,
+    cgroup,
+    stdin: input,
+    wire: wants,
+  }: Start): Promise<Started> {
     const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const { words, ended } = await this.#ask(
       "start",
       cgroup === null ? "-" : hex(cgroup),
       hex(cwd),
       inputWord(input),
+      wants ? "1" : "0",
       hex(file),
       hexes(argv),
       hexes(pairs),
     );
-    const [pid = 0, stdin = -1, stdout = -1, stderr = -1] = words.map(Number);
+    const [pid = 0, stdin = -1, stdout = -1, stderr = -1, wire = -1] = words.map(Number);
     const path = (fd: number): string => `/proc/${this.pid}/fd/${fd}`;
     return {
       pid,
       stdin: stdin < 0 ? null : path(stdin),
       stdout: path(stdout),
       stderr: path(stderr),
+      wire: wire < 0 ? null : path(wire),
       ended: ended ?? Promise.resolve(LOST),
       release: () => this.#tell("release", String(pid)),
     };

@@ -6,8 +6,8 @@
 export const HELPER_SCRIPT = String.raw`
 use strict; use warnings;
 my %nr = $ARGV[0] eq 'arm64'
-  ? (setsid => 157, prctl => 167, clock_settime => 112, clock_gettime => 113)
-  : (setsid => 112, prctl => 157, clock_settime => 227, clock_gettime => 228);
+  ? (setsid => 157, dup3 => 24, prctl => 167, clock_settime => 112, clock_gettime => 113)
+  : (setsid => 112, dup3 => 292, prctl => 157, clock_settime => 227, clock_gettime => 228);
 syscall($nr{prctl}, 36, 1, 0, 0, 0);
 # Whatever else the agent was started with is not for its commands.
 for my $fd (map { m{/(\d+)$} ? $1 : () } glob('/proc/self/fd/*')) { if ($fd > 2 && open(my $file, '<&=', $fd)) { close($file) } }
@@ -51,7 +51,7 @@ sub terminal {
 }
 
 sub become {
-  my ($report, $group, $in, $out, $err, $dir, $file, $argv, $env) = @_;
+  my ($report, $group, $in, $out, $err, $wire, $dir, $file, $argv, $env) = @_;
   my $fail = sub { syswrite($report, "$_[0] " . ($!+0)); require POSIX; POSIX::_exit(127) };
   put("$group/cgroup.procs", '0') or $fail->('cgroup') if defined $group;
   put('/proc/self/oom_score_adj', '0');
@@ -61,6 +61,7 @@ sub become {
   # The first terminal that a session's leader opens is the session's.
   if (!ref $in) { open(my $slave, '+<', $in) or $fail->('terminal'); ($in, $out, $err) = ($slave) x 3 }
   open(STDIN, '<&', $in) && open(STDOUT, '>&', $out) && open(STDERR, '>&', $err) or $fail->('dup');
+  syscall($nr{dup3}, fileno $wire, 3, 0) == 3 or $fail->('wire') if $wire;
   %ENV = map { my $at = index($_, '='); (substr($_, 0, $at), substr($_, $at + 1)) } @$env;
   { no warnings; exec { $file } @$argv }
   $fail->('exec');
@@ -77,10 +78,10 @@ sub born_into {
 }
 
 sub start {
-  my ($id, $group, $dir, $wants, $file, $argv, $env) = @_;
-  my ($in, $to);
+  my ($id, $group, $dir, $wants, $wantsWire, $file, $argv, $env) = @_;
+  my ($in, $to, $from3, $wire);
   my $ok = $wants =~ /,/ ? defined($in = terminal($wants)) : $wants ? pipe($in, $to) : open($in, '<', '/dev/null');
-  unless ($ok && pipe(my $from, my $out) && pipe(my $from2, my $err) && pipe(my $told, my $report)) {
+  unless ($ok && (!$wantsWire || pipe($from3, $wire)) && pipe(my $from, my $out) && pipe(my $from2, my $err) && pipe(my $told, my $report)) {
     return say_line('failed', $id, 'pipe', $!+0);
   } else {
     my $folder = $group eq '-' ? undef : text($group);
@@ -88,9 +89,9 @@ sub start {
     my $isIn = defined $pid;
     $pid = fork() unless $isIn;
     return say_line('failed', $id, 'fork', $!+0) unless defined $pid;
-    become($report, $isIn ? undef : $folder, $in, $out, $err, text($dir), text($file), [list($argv)], [list($env)]) unless $pid;
+    become($report, $isIn ? undef : $folder, $in, $out, $err, $wire, text($dir), text($file), [list($argv)], [list($env)]) unless $pid;
     $alive{$pid} = 1;
-    $held{$pid} = [$to, $from, $from2];
+    $held{$pid} = [$to, $from, $from2, $from3];
     $starting{fileno $told} = [$told, $id, $pid];
   }
 }
@@ -100,8 +101,8 @@ sub started {
   my $word = '';
   sysread($told, $word, 100);
   if ($word ne '') { delete $held{$pid}; delete $alive{$pid}; return say_line('failed', $id, split(/ /, $word)) }
-  my ($to, $from, $from2) = @{$held{$pid}};
-  say_line('started', $id, $pid, $to ? fileno $to : -1, fileno $from, fileno $from2);
+  my ($to, $from, $from2, $from3) = @{$held{$pid}};
+  say_line('started', $id, $pid, $to ? fileno $to : -1, fileno $from, fileno $from2, $from3 ? fileno $from3 : -1);
 }
 
 sub clock {

@@ -192,7 +192,7 @@ describe("what breaks the rules", () => {
     const { client } = rig.bulk.customer();
     const ask = (method: string, params: object) =>
       client.call(method as "rpc.ping", params as Record<string, never>).result;
-    await expect(ask("code.run", {})).rejects.toMatchObject({ code: -32_601 });
+    await expect(ask("code.nothing", {})).rejects.toMatchObject({ code: -32_601 });
     await expect(ask("commands.run", { cmd: 5 })).rejects.toMatchObject({
       code: -32_602,
       data: { field: "cmd" },

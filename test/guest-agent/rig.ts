@@ -261,7 +261,7 @@ async function removeGroups(cgroup: string): Promise<void> {
 
 /** Collects what a call sends, by channel. */
 export class Output {
-  readonly parts: Record<Channel, Buffer[]> = { 0: [], 1: [], 2: [] };
+  readonly parts: Record<Channel, Buffer[]> = { 0: [], 1: [], 2: [], 3: [] };
   readonly onBytes = (channel: Channel, bytes: Uint8Array): void => {
     this.parts[channel].push(Buffer.from(bytes));
   };

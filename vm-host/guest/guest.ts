@@ -19,6 +19,8 @@ import { GuestSocket } from "./socket.ts";
 import { TimeShare } from "./time-share.ts";
 
 const METRICS_MS = 5_000;
+/** A kernel reads and compiles its libraries, under emulation too. */
+const WARM_MS = 240_000;
 const VOLUME_MS = 10_000;
 /** How long the agent may take to connect to a port, or to say that nothing listens. */
 const DIAL_MS = 30_000;
@@ -193,6 +195,11 @@ export class Guest {
       free();
       throw error;
     }
+  }
+
+  /** Has it start a kernel with its libraries loaded. */
+  async warm(): Promise<void> {
+    await answered(this.#control.client.ask("code.warm", {}), WARM_MS);
   }
 
   /** Mounts a disk that was just plugged in. */

@@ -89,6 +89,7 @@ export async function settle(machine: Machine): Promise<LifeStart> {
   const guest = new Guest(machine);
   await guest.identify(newSelf({}, true), ANSWER_MS.boot);
   for (const { cmd, args } of FIRST_COMMANDS) await guest.exec({ cmd, args });
+  await guest.warm();
   for (let life = 0; life < LIVES_BEFORE; life += 1) {
     guest.begin();
     await guest.identify(newSelf({}, true), ANSWER_MS.boot, true);

@@ -1,20 +1,24 @@
 import {
   PROXY_COUNTRIES,
   type ProxyCountries,
+  type ProxyCountry,
   type ProxyTier,
 } from "@svc/contract/browser/proxy.ts";
 import { registeredHosts } from "../../../durable-objects/fleet/registry.ts";
 import type { Handler } from "../../context.ts";
 import { reach } from "../../objects.ts";
 
-/** A tier is served where a registered pool has an exit for it; its URL template takes any country. */
+/** What the registered pools are configured for, whether or not a provider answers at the moment. */
 export const proxyCountries: Handler = async (c) => {
   const hosts = await reach(() => registeredHosts(c.env));
-  const served = new Set(hosts.flatMap((host) => host.proxyTiers ?? []));
-  const countriesOf = (tier: ProxyTier) => (served.has(tier) ? [...PROXY_COUNTRIES] : []);
+  const offers = hosts.flatMap((host) => host.exits ?? []);
+  const listed = (served: ProxyCountry[]) =>
+    PROXY_COUNTRIES.filter((country) => served.includes(country));
+  const countriesOf = (tier: ProxyTier) =>
+    listed(offers.filter((offer) => offer.tier === tier).flatMap((offer) => offer.countries));
   const body: ProxyCountries = {
-    enabled: served.size > 0,
-    countries: served.size > 0 ? [...PROXY_COUNTRIES] : [],
+    enabled: offers.length > 0,
+    countries: listed(offers.flatMap((offer) => offer.countries)),
     tiers: {
       residential: countriesOf("residential"),
       mobile: countriesOf("mobile"),

@@ -1,5 +1,7 @@
+import type { ProxyWish } from "@svc/contract/browser/proxy.ts";
 import type { SessionCreated } from "@svc/contract/browser/session.ts";
 import type { StorageStateUrl } from "@svc/contract/browser/profile.ts";
+import type { WayWish } from "@svc/contract/host-protocol/exits.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { accepted } from "../../accepted.ts";
@@ -31,7 +33,9 @@ export const createSession: Handler = async (c) => {
     ...endpointsOf(baseUrlOf(c), order.id),
     expiresAt: new Date(answer.created.expiresAt).toISOString(),
     ...(storageStateUrl && { storageStateUrl }),
-    // No solver and no proxy is configured: that never fails a create, the answer says so.
+    // A proxy that is not applied never fails a create: the answer leaves it out.
+    ...(answer.created.proxy && { proxy: answer.created.proxy }),
+    // No solver is configured: the same.
     ...(wanted.captcha && { captcha: { active: false } }),
     ...(wanted.allowedDomains && { allowedDomains: wanted.allowedDomains }),
   };
@@ -91,9 +95,18 @@ async function orderOf(c: AppContext, wanted: WantedSession, stateUrl: string | 
     leaseIdleMs: lease ? lease.idleSeconds * SECOND_MS : null,
     wireVersion,
     allowedDomains,
+    proxy: wayOf(wanted.proxy),
     recording: recording ? { ...(mask && { mask }) } : null,
     statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;
+}
+
+/** The way out that a session wishes. */
+function wayOf(proxy: ProxyWish): WayWish | null {
+  if (proxy.mode === "off") return null;
+  if (proxy.mode === "smart") return "smart";
+  const { mode: _mode, ...wish } = proxy;
+  return wish;
 }
 
 /** A pool's own refusal: its status and body as they are, relabelled JSON (document 1, POST /sessions, other). */

@@ -29,5 +29,6 @@ export function viewOfLine(
   c: AppContext,
   { id, browserKind: kind, createdAt, expiresAt }: SessionLine,
 ): Omit<SessionView, "status" | "closeReason"> {
-  return { id, org: c.get("caller").orgId, kind, createdAt, expiresAt };
+  const facts = { id, org: c.get("caller").orgId, kind, createdAt, expiresAt };
+  return { ...facts, proxy: null, rungs: [] };
 }

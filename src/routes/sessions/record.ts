@@ -22,6 +22,22 @@ export function recordOf(view: SessionView, baseUrl: string, now: number): Sessi
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt).toISOString(),
     ...(isOpen && endpointsOf(baseUrl, view.id)),
     ...(view.closeReason && { closeReason: view.closeReason }),
+    ...proxyOf(view, status),
+  };
+}
+
+/** How a session left, and leaves as long as it is there. */
+function proxyOf({ proxy, rungs }: SessionView, status: SessionRecord["status"]) {
+  const { timezoneId, country, tier } = rungs.at(-1) ?? proxy ?? {};
+  const isThere = status === "active" && timezoneId && country && tier;
+  const climbed = rungs.map((rung) => ({
+    tier: rung.tier,
+    reason: rung.reason,
+    at: new Date(rung.at).toISOString(),
+  }));
+  return {
+    ...(isThere && { proxy: { timezoneId, country, tier } }),
+    ...(climbed.length > 0 && { proxyRungs: climbed }),
   };
 }
 

@@ -192,7 +192,7 @@ describe("binary messages", () => {
   test.each([
     ["too short", new Uint8Array(4)],
     ["too long", new Uint8Array(65_542)],
-    ["on an unknown channel", Uint8Array.of(0, 0, 0, 1, 3)],
+    ["on an unknown channel", Uint8Array.of(0, 0, 0, 1, 4)],
   ])("one that is %s is refused", (_name, message) => {
     expect(parseBinary(message)).toBeNull();
   });

@@ -29,6 +29,7 @@ async function aged(ageMs: number) {
     wireVersion: null,
     statePath: null,
     allowedDomains: null,
+    proxy: null,
     recording: null,
   });
   expect(answer).toHaveProperty("created");

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import { OPENS_HEADER, PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
@@ -14,6 +15,8 @@ export const FakePoolMode = z.object({
   put: z.enum(["ok", "full", "unable", "hang", "answer", "redirect"]).default("ok"),
   status: z.coerce.number().default(500),
   body: z.string().default(""),
+  /** The exit that it says sessions leave by. */
+  proxy: ProxyApplied.nullable().default(null),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
   /** The counts it gives of every session when it is asked; null: 404. */
@@ -98,14 +101,15 @@ export class FakePool {
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
     if (!PlaceSlot.safeParse(JSON.parse(text)).success) return send(response, 400, "no PlaceSlot");
-    const { put, status, body } = this.mode;
+    const { put, status, body, proxy } = this.mode;
     if (put === "hang") return;
     // Followed, this would lead back here, to an answer that places the session.
     if (put === "redirect") response.setHeader("location", "/control");
     if (put === "answer") return send(response, status, body);
     if (put !== "ok") return send(response, PUT_ANSWERS[put].status, PUT_ANSWERS[put].body);
     this.seq += 1;
-    const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq };
+    const exit = proxy ? { proxy } : {};
+    const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq, ...exit };
     send(response, 201, JSON.stringify(placed));
   }
 
