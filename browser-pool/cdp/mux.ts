@@ -134,7 +134,9 @@ export class CdpMux {
     const root = this.#tree.rootOf(client);
     if (!root) return;
     this.#forget(root.id);
-    this.#forgetRoot(root.id);
+    // Contexts of a raw client go with its session, and their pages with them.
+    if (this.#lastWork) void this.#lastWork().finally(() => this.#forgetRoot(root.id));
+    else this.#forgetRoot(root.id);
   }
 
   /** Sends a client's call. Returns false when the browser is slow to take it. */

@@ -16,7 +16,7 @@ const ATTACH = {
 };
 
 /** How long pages are waited for that are to give their last events: a page may be busy, or stand at a dialog. */
-const LAST_MS = 1_000;
+const LAST_MS = 2_500;
 /** The same where a client waits that has asked for something else. */
 const AHEAD_MS = 250;
 
@@ -68,13 +68,13 @@ export class Recorder {
     await recorder.#client.open();
     await recorder.#client.call("Target.setAutoAttach", ATTACH);
     // The events of a page that is closed would be lost with it.
-    mux.beforeClosing(() => recorder.#takeAll(AHEAD_MS));
+    mux.beforeClosing(async () => void (await inTime(recorder.#takeAll(), AHEAD_MS)));
     return recorder;
   }
 
   /** Takes the last events of all pages and lets go of the browser. */
   async stop(): Promise<void> {
-    await this.#takeAll(LAST_MS);
+    await inTime(this.#takeLast(), LAST_MS);
     this.close();
   }
 
@@ -84,12 +84,17 @@ export class Recorder {
     this.#client.close();
   }
 
-  async #takeAll(limitMs: number): Promise<void> {
-    const taking = Promise.all(this.#coming).then(() => {
-      const documents = [...this.#documents];
-      return Promise.all(documents.map(([frameId, recorded]) => this.#take(frameId, recorded)));
-    });
-    await inTime(taking, limitMs);
+  async #takeAll(): Promise<void> {
+    await Promise.all(this.#coming);
+    const documents = [...this.#documents];
+    await Promise.all(documents.map(([frameId, recorded]) => this.#take(frameId, recorded)));
+  }
+
+  /** The same of the documents that are there now, also where nobody has told of them yet. */
+  async #takeLast(): Promise<void> {
+    const frames = [...this.#documents];
+    await Promise.all(frames.map(([frameId, { sessionId }]) => this.#record(frameId, sessionId)));
+    await this.#takeAll();
   }
 
   async #take(frameId: string, { sessionId, contextId }: Recorded): Promise<void> {
