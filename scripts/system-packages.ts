@@ -3,8 +3,8 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { takeLock } from "../host-kit/lock.ts";
 
-/** By Debian package: the programs of which one is enough, or the family of its fonts. */
-type Packages = Record<string, string[] | { family: string }>;
+/** By Debian package: the programs of which one is enough, the family of its fonts, or its module of Python. */
+type Packages = Record<string, string[] | { family: string } | { module: string }>;
 
 const BROWSERS: Packages = {
   "chromium-headless-shell": ["chromium-headless-shell", "chromium", "google-chrome-stable"],
@@ -32,6 +32,12 @@ const MACHINES: Packages = {
   e2fsprogs: ["mke2fs"],
   nftables: ["nft"],
 };
+/** To run Python contexts outside a machine, as tests of the guest agent do. */
+const KERNELS: Packages = {
+  "python3-ipython": { module: "IPython" },
+  "python3-pandas": { module: "pandas" },
+  "python3-matplotlib": { module: "matplotlib" },
+};
 const APT_MS = 10 * 60_000;
 
 /**
@@ -48,6 +54,11 @@ export default function ensureSystemPackages(): void {
 /** The same for sandboxes. */
 export function ensureMachinePackages(): void {
   ensure("sandboxes are", MACHINES);
+}
+
+/** For tests of Python contexts without a machine. */
+export function ensureKernelPackages(): void {
+  ensure("tests of Python contexts are", KERNELS);
 }
 
 /** The packages for videos and fonts that this machine lacks. */
@@ -75,8 +86,13 @@ function advice(packages: string[]): string {
 function missing(packages: Packages): string[] {
   return Object.entries(packages)
     .filter(([name]) => !isNamed(name))
-    .filter(([, sign]) => !(Array.isArray(sign) ? onPath(...sign) : hasFont(sign.family)))
+    .filter(([, sign]) => !isThere(sign))
     .map(([name]) => name);
+}
+
+function isThere(sign: Packages[string]): boolean {
+  if (Array.isArray(sign)) return onPath(...sign);
+  return "family" in sign ? hasFont(sign.family) : hasModule(sign.module);
 }
 
 /** Whether a variable names another program in place of the package's. */
@@ -131,6 +147,11 @@ function onPath(...programs: string[]): boolean {
 
 function hasFont(family: string): boolean {
   return output("fc-list", [family, "family"]) !== "";
+}
+
+/** Whether the system's own Python has a module. */
+function hasModule(name: string): boolean {
+  return spawnSync("/usr/bin/python3", ["-c", `import ${name}`]).status === 0;
 }
 
 function isExecutable(file: string): boolean {

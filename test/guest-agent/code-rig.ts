@@ -5,7 +5,9 @@ const python = spawnSync("/usr/bin/python3", ["-c", "import IPython, pandas, mat
 
 /** Why this machine can run no Python contexts, or nothing. */
 export const missingPython =
-  python.status === 0 ? undefined : "no python3-ipython, python3-pandas and python3-matplotlib";
+  python.status === 0 ? undefined : "python3-ipython, python3-pandas and python3-matplotlib";
+
+if (missingPython && process.env.CI) throw new Error(`CI must have ${missingPython}`);
 
 /** Runs code in a context on a connection of its own. */
 export function runCode(

@@ -1,4 +1,4 @@
-import { ensureMachinePackages } from "../../../scripts/system-packages.ts";
+import { ensureKernelPackages, ensureMachinePackages } from "../../../scripts/system-packages.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { buildHindrance, buildImage } from "../../../vm-host/images/build.ts";
 import type { Progress } from "../../../vm-host/images/progress.ts";
@@ -11,6 +11,7 @@ export default async function setup(): Promise<void> {
   if (process.platform !== "linux") return;
   ensureMachinePackages();
   if (!process.env.CI) return;
+  ensureKernelPackages();
   const hindrance = await buildHindrance();
   if (hindrance) throw new Error(`CI must have machines. ${hindrance}`);
   let next = 0;
