@@ -75,7 +75,7 @@ const ENDS: Record<string, (run: Run) => Promise<unknown>> = {
   "whose browser is killed": async (run) => {
     await flush(run);
     // The first one that was started: the others are of browsers that wait for the next sessions.
-    const [oldest] = (await pool.processes("--remote-debugging-pipe")).toSorted((a, b) => a - b);
+    const [oldest] = await pool.processes("--remote-debugging-pipe");
     if (oldest !== undefined) killIfThere(oldest);
   },
 };

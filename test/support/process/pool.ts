@@ -41,7 +41,7 @@ export class PoolProcess {
     return pool;
   }
 
-  /** Pids of everything it has started whose command line has this text. */
+  /** Pids of everything it has started whose command line has this text, the oldest first. */
   async processes(text: string): Promise<number[]> {
     const root = this.#child.pid;
     return root === undefined ? [] : descendants(root, text);

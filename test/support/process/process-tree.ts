@@ -4,6 +4,8 @@ interface Process {
   pid: number;
   parent: number;
   command: string;
+  /** In clock ticks since the start of the computer. */
+  startedAt: number;
 }
 
 async function processOf(pid: number): Promise<Process[]> {
@@ -14,7 +16,8 @@ async function processOf(pid: number): Promise<Process[]> {
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     // Its parent has yet to hear of its end.
     if (fields[0] === "Z" || fields[0] === "X") return [];
-    return [{ pid, parent: Number(fields[1]), command: command.replaceAll("\0", " ") }];
+    const [parent, startedAt] = [Number(fields[1]), Number(fields[19])];
+    return [{ pid, parent, command: command.replaceAll("\0", " "), startedAt }];
   } catch {
     return [];
   }
@@ -29,7 +32,10 @@ export function killIfThere(pid: number): void {
   }
 }
 
-/** Pids of all living descendants of a process whose command line has `text`. */
+/**
+ * Pids of all living descendants of a process whose command line has `text`, the oldest first. Their numbers say nothing of
+ * their age: they begin again at 1 when they have come to the highest.
+ */
 export async function descendants(root: number, text = ""): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const all = (await Promise.all(pids.map(processOf))).flat();
@@ -40,5 +46,6 @@ export async function descendants(root: number, text = ""): Promise<number[]> {
   }
   return all
     .filter(({ pid, command }) => pid !== root && found.has(pid) && command.includes(text))
+    .toSorted((left, right) => left.startedAt - right.startedAt || left.pid - right.pid)
     .map(({ pid }) => pid);
 }
