@@ -4,6 +4,7 @@ import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { PlaceSlot, SlotWish } from "@svc/contract/host-protocol/slots.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
@@ -14,7 +15,7 @@ import type { Exit, Exits } from "../proxies/exits.ts";
 import type { Profiles } from "../profiles/profiles.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
-import type { Slot } from "../slots/slot.ts";
+import { type Slot, inBrowser } from "../slots/slot.ts";
 import { keptWishes } from "./wishes.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
@@ -233,7 +234,7 @@ export class Sessions {
       },
     );
     try {
-      await BlockWatch.start(slot, ladder);
+      await inBrowser(BlockWatch.start(slot, ladder), LIMITS.exitCheckMs, slot.died);
       return ladder;
     } catch (error) {
       log.warn({ slot: slot.number, reason: messageOf(error) }, "ladder_not_started");

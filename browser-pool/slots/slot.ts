@@ -6,6 +6,7 @@ import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
@@ -20,8 +21,6 @@ const OWN_REFUSAL = /^net::ERR_(?:BLOCKED_BY_ADMINISTRATOR|INSUFFICIENT_RESOURCE
 const MIB = 1024 ** 2;
 /** A target that does not answer keeps nobody waiting: it is told before anybody else reaches it. */
 const MOVE_MS = 1_000;
-/** Much longer than a sound browser takes to be recorded. */
-const RECORD_MS = 10_000;
 
 /** The parts of a slot that need an end. */
 export interface SlotParts {
@@ -152,7 +151,7 @@ export class Slot implements SlotNames {
   /** Records the session that gets the slot, from now to its end. Rejects when the recording does not begin. */
   async record(recording: Recording): Promise<void> {
     this.#recording = recording;
-    await inBrowser(recording.begin(this.mux), RECORD_MS, this.died);
+    await inBrowser(recording.begin(this.mux), LIMITS.recordingStartMs, this.died);
   }
 
   /** Nobody has got the session: its recording comes to nothing. */

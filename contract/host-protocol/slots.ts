@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ProxyApplied } from "../browser/proxy.ts";
 import { RecordingMask } from "../browser/recording.ts";
 import { BrowserKind } from "../browser/session.ts";
+import { LIMITS } from "../limits.ts";
 import { WayWish } from "./exits.ts";
 import { SlotReport } from "./heartbeat.ts";
 
@@ -86,3 +87,12 @@ export const SlotRefused = z.object({
   hint: z.string().exactOptional(),
 });
 export type SlotRefused = z.infer<typeof SlotRefused>;
+
+/** What a placement may take besides its wait for a browser and a host's own answer, in ms: the time of each thing that it wishes. */
+export function wishesMs(has: { profile: boolean; proxy: boolean; recording: boolean }): number {
+  return (
+    (has.profile ? LIMITS.profileLoadMs : 0) +
+    (has.proxy ? LIMITS.exitCheckMs : 0) +
+    (has.recording ? LIMITS.recordingStartMs : 0)
+  );
+}

@@ -6,6 +6,7 @@ import {
   SlotRefused,
   SlotSeen,
   UNKNOWN_WISH,
+  wishesMs,
 } from "@svc/contract/host-protocol/slots.ts";
 import { ERRORS, errorBody } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
@@ -52,11 +53,11 @@ export async function placeSlot(
   { onSent, ...body }: PlaceSlot & { onSent: () => void },
 ): Promise<PlaceAnswer> {
   const init = { method: "PUT", body: JSON.stringify(body), onSent };
-  const loadMs = body.profile ? LIMITS.profileLoadMs : 0;
-  const proofMs = body.proxy ? LIMITS.exitCheckMs : 0;
+  const { profile, proxy, recording } = body;
+  const has = { profile: Boolean(profile), proxy: Boolean(proxy), recording: Boolean(recording) };
   let isLate = (): boolean => false;
   try {
-    return await within(body.acquireMs + loadMs + proofMs + LIMITS.hostAnswerMs, async (signal) => {
+    return await within(body.acquireMs + wishesMs(has) + LIMITS.hostAnswerMs, async (signal) => {
       isLate = () => signal.aborted;
       const url = hostUrl(base, "slots", subject.id);
       return placeAnswer(await call(env, url, subject, { ...init, signal }));

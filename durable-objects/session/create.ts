@@ -1,5 +1,5 @@
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import type { SlotRecording } from "@svc/contract/host-protocol/slots.ts";
+import { type SlotRecording, wishesMs } from "@svc/contract/host-protocol/slots.ts";
 import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
@@ -60,12 +60,11 @@ export async function createSession(
 const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => createdAt + lifetimeMs;
 
 /** When a create that nobody finished is void. */
-const giveUpAt = ({ createdAt, acquireMs, statePath, proxy }: CreateSessionOrder): number =>
-  createdAt +
-  acquireMs +
-  (statePath === null ? 0 : LIMITS.profileLoadMs) +
-  (proxy === null ? 0 : LIMITS.exitCheckMs) +
-  LIMITS.unconfirmedSlackMs;
+function giveUpAt({ createdAt, acquireMs, ...order }: CreateSessionOrder): number {
+  const { statePath, proxy, recording } = order;
+  const has = { profile: statePath !== null, proxy: proxy !== null, recording: recording !== null };
+  return createdAt + acquireMs + wishesMs(has) + LIMITS.unconfirmedSlackMs;
+}
 
 function newSession(order: CreateSessionOrder): StoredSession {
   const { id, org, kind, createdAt, allowedDomains } = order;
