@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** About how many seconds a file takes on two quiet processors. What is not named takes `OTHER_SECONDS`. */
 const SECONDS: Readonly<Record<string, number>> = {
   "test/end-to-end/recordings.test.ts": 250,
+  "test/vm-host/images/image.test.ts": 200,
+  "test/vm-host/hostile/fuzz.test.ts": 200,
   "test/vm-host/volumes/faults.test.ts": 110,
   "test/vm-host/volumes/volumes.test.ts": 95,
   "test/vm-host/volumes/live.test.ts": 83,
