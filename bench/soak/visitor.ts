@@ -1,3 +1,4 @@
+import { messageOf } from "@svc/host-kit/log.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import type { SessionCreated } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
@@ -103,14 +104,22 @@ export class Visitor {
 
   /** Connects again and again, each time with a context of its own, and finds none of those before. */
   async #comeAndGo(endpoint: string, random: Random): Promise<void> {
+    let leftAt = performance.now();
     for (let come = 0; come < COMES; come += 1) {
       if (come > 0) await pause(Math.floor(random() * MOST_APART_MS));
-      const browser = await connect(endpoint);
+      const backMs = Math.round(performance.now() - leftAt);
+      const browser = await connect(endpoint).catch((error: unknown) => {
+        const tookMs = Math.round(performance.now() - leftAt);
+        throw new Error(
+          `visit ${come}, begun ${backMs} ms after the one before and failed ${tookMs} ms after it: ${messageOf(error)}`,
+        );
+      });
       try {
         await within(alone(browser));
         await within(browser.newContext().then((context) => context.newPage()));
       } finally {
         await within(browser.close()).catch(() => undefined);
+        leftAt = performance.now();
       }
     }
   }

@@ -13,9 +13,13 @@ export async function upgrade(live: LiveSession, request: Request): Promise<Resp
   const { session, place } = open;
   const endpoint = new URL(request.url).pathname.startsWith("/cdp/") ? "cdp" : "ws";
   const bearer = await hostBearer(live.env, session);
+  // A client that comes back in the last moment of its grace must not be cut by it, though its host is slow.
+  live.record.apply({ type: "arriving" });
   const response = await relay(request, hostUrl(place.url, endpoint, session.id), bearer);
-  // Known here first: a client that comes back in the last moment of its grace must not be cut by it.
-  if (response.status === 101) live.record.apply({ type: "attached", opens: opensOf(response) });
+  const isOpen = response.status === 101;
+  live.record.apply(
+    isOpen ? { type: "attached", opens: opensOf(response) } : { type: "notArrived" },
+  );
   return response;
 }
 

@@ -188,3 +188,46 @@ test("duties come with the change and never without one", () => {
   }
   expect(duties(active, { ...active, awaySince: 3 })).toEqual([]);
 });
+
+describe("a client that comes back while its host opens its socket", () => {
+  const left = step(attached, closed("clean"), 100);
+  const graceEnds = 100 + LIMITS.lingerMs;
+
+  test.each([
+    ["after its goodbye was heard", step(left, { type: "arriving" }, 200)],
+    [
+      "before its goodbye was heard",
+      step(step(attached, { type: "arriving" }, 90), closed("clean"), 100),
+    ],
+  ])("%s is not cut by its grace", (_when, back) => {
+    const late = step(back, { type: "tick" }, graceEnds + 5_000);
+    expect(late).toMatchObject({ status: "active" });
+    const opens = { ...active, detached: { how: "clean", since: 100 } };
+    expect(step(late, { type: "attached", opens: 2 }, graceEnds + 5_001)).toEqual({
+      ...opens,
+      sockets: { opens: 1, closes: 1 },
+      claim: { opens: 2, since: graceEnds + 5_001, asked: 0 },
+    });
+  });
+
+  test("has its grace and no more when the socket does not open", () => {
+    const back = step(left, { type: "arriving" }, 200);
+    const gone = step(back, { type: "notArrived" }, graceEnds + 50);
+    expect(step(gone, { type: "tick" }, graceEnds + 51)).toMatchObject({
+      status: "released",
+      reason: "client_disconnected",
+      endedAt: graceEnds,
+    });
+  });
+
+  test("is waited for no longer than its host may take", () => {
+    const back = step(left, { type: "arriving" }, 200);
+    const end = 200 + LIMITS.slotUpgradeMs;
+    expect(timers(back)).toMatchObject({ linger: end });
+    expect(step(back, { type: "tick" }, end)).toMatchObject({ status: "released", endedAt: end });
+  });
+
+  test("and is the first one needs no such wait", () => {
+    expect(step(active, { type: "arriving" }, 200)).toEqual(active);
+  });
+});
