@@ -118,6 +118,8 @@ async function send(source: HostStart, id: string, event: SessionEvent): Promise
     case "leaseRenewed":
       await stub.renewLease(event.idleMs);
       return;
+    case "arriving":
+    case "notArrived":
     case "attached":
     case "createFailed":
     case "placed":
