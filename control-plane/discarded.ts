@@ -1,9 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { BATCH, inBatches } from "./batches.ts";
 import { ask } from "./database.ts";
-
-// As many as D1 binds in one statement.
-const batch = 100;
-const mostBatches = 100;
 
 /** Notes that no row names an object any more. */
 export async function discard(db: D1Database, key: string, now: number): Promise<void> {
@@ -21,20 +18,14 @@ export async function reapDiscarded(
   objects: R2Bucket,
   now: number,
 ): Promise<number> {
-  let reaped = 0;
-  for (let n = 0; n < mostBatches; n += 1) {
-    const some = await reapSome(db, objects, now);
-    reaped += some;
-    if (some < batch) break;
-  }
-  return reaped;
+  return inBatches(() => reapSome(db, objects, now));
 }
 
 async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
   const { results } = await ask(db, () =>
     db
       .prepare("SELECT object_key FROM discarded_objects WHERE discarded_at <= ? LIMIT ?")
-      .bind(now - LIMITS.hostObjectUrlMs, batch)
+      .bind(now - LIMITS.hostObjectUrlMs, BATCH)
       .all<{ object_key: string }>(),
   );
   const keys = results.map((row) => row.object_key);

@@ -1,14 +1,11 @@
 import type { RecordingReport } from "@svc/contract/host-protocol/recording.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { PLANS } from "@svc/contract/plans.ts";
+import { BATCH, inBatches } from "./batches.ts";
 import { ask } from "./database.ts";
 
 /** How long a replay is kept that nobody has noted: as on the smallest plan. */
 const UNEXPECTED_KEPT_MS = PLANS.free.replayDays * 86_400_000;
-/** As many as D1 binds in one statement. */
-const batch = 100;
-const mostBatches = 100;
-
 /** Where the replay of a session lies: gzip newline-delimited JSON, stored without Content-Encoding. */
 export const replayKey = (orgId: string, sessionId: string): string =>
   `replays/${orgId}/${sessionId}.ndjson.gz`;
@@ -99,13 +96,7 @@ export async function replayState(
 
 /** Deletes the replays that were kept long enough. Answers how many. */
 export async function reapReplays(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
-  let reaped = 0;
-  for (let n = 0; n < mostBatches; n += 1) {
-    const some = await reapSome(db, objects, now);
-    reaped += some;
-    if (some < batch) break;
-  }
-  return reaped;
+  return inBatches(() => reapSome(db, objects, now));
 }
 
 async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise<number> {
@@ -114,7 +105,7 @@ async function reapSome(db: D1Database, objects: R2Bucket, now: number): Promise
       .prepare(
         `SELECT session_id AS id, org_id AS orgId FROM replays WHERE keep_until <= ? LIMIT ?`,
       )
-      .bind(now, batch)
+      .bind(now, BATCH)
       .all<{ id: string; orgId: string }>(),
   );
   if (results.length === 0) return 0;

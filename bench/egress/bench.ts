@@ -19,7 +19,7 @@ const LIST = Array.from({ length: 100 }, (_, at) => `site-${at}.example`);
 
 type Ask = Partial<PlaceSlot>;
 
-/** What allowed domains and managed proxies cost: creates, replacements, swaps, healed pages, bytes. */
+/** The cost of allowed domains and managed proxies: creates, replacements, swaps, healed pages, bytes. */
 export async function benchEgress(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`egress, n = ${n}`);

@@ -134,7 +134,7 @@ function mostMemory(host: VmHost): { most(): number } {
 }
 
 function show(report: Report, found: Found[]): void {
-  // One quiet for all rows: the p99 of a row's own fifty round trips is the slowest of them, and says nothing.
+  // All rows share one quiet: the p99 of a row's own fifty round trips is the slowest of them, and says nothing.
   const quietP99 = summarize(found.flatMap(({ quiet }) => quiet)).p99;
   report.table(
     "exec of org B: ms, median (p95 / p99); growth of the host's memory",

@@ -16,7 +16,7 @@ const BACK_TO_BACK = 100;
 const GIVE_UP_MS = 20_000;
 const POLL_MS = 50;
 
-/** What a recording costs a page of 3,000 nodes, and how long after its session a replay is ready. */
+/** The cost of a recording for a page of 3,000 nodes, and the time from the end of a session to its replay. */
 export async function benchRecording(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`recording, n = ${n} sessions of ${GOTOS} pages after ${WARM_UP}`);

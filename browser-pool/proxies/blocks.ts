@@ -19,7 +19,7 @@ const HEADERS: [name: string, value: RegExp, whose: string][] = [
   ["x-amzn-waf-action", /challenge|captcha/i, "AWS WAF"],
 ];
 
-/** What stands in such a page, and in no page that is protected and served. */
+/** Marks of block pages that no protected page has when it is served. */
 const PAGES: [mark: RegExp, whose: string][] = [
   [/<title>Just a moment\.\.\.<\/title>/, "Cloudflare"],
   [/<iframe[^>]+_Incapsula_Resource/, "Imperva"],

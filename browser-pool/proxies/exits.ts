@@ -46,7 +46,7 @@ export class Exit implements WayOut {
     this.#log = log;
   }
 
-  /** What the customer is told of it. */
+  /** The exit as the customer is told of it. */
   get applied(): ProxyApplied {
     return { tier: this.tier, country: this.country, timezoneId: this.place.timezone };
   }
@@ -84,7 +84,7 @@ export class Exit implements WayOut {
 
 export interface ExitsOptions {
   providers: Provider[];
-  /** What an exit must reach before a session leaves by it. */
+  /** The target that an exit must reach before a session leaves by it. */
   check: SocksTarget;
   log: Log;
 }

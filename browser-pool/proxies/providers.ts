@@ -25,7 +25,7 @@ export function newProvider(
   return { template, offer: { tier, countries, traits } };
 }
 
-/** What fills in the URL of a provider; null when a wish is no word that could. `session`: of this exit alone, or of its name. */
+/** The values for the URL of a provider; null when a wish is no word for a URL. `session`: of this exit alone, or of its name. */
 export function valuesFor(
   wish: ExitWish,
   country: ProxyCountry,

@@ -1,7 +1,7 @@
-/** What a provider's URL may leave open: each exit fills it in. */
+/** The places that a provider's URL may leave open: each exit fills them in. */
 export const PLACEHOLDERS = ["country", "session", "minutes", "state", "city", "asn"] as const;
 export type Placeholder = (typeof PLACEHOLDERS)[number];
-/** What not every session wishes: a URL has them in brackets, with the words that go with them. */
+/** The places that not every session fills: a URL has them in brackets, with the words that go with them. */
 const OPTIONAL: readonly string[] = ["state", "city", "asn"] satisfies Placeholder[];
 const PORTS = { http: 80, https: 443, socks5: 1080 };
 

@@ -20,7 +20,7 @@ const PUSH_SIZE = 64 * 1024;
 /** Beyond it a document that nobody asks loses what it has gathered; the next snapshot has what is there then. */
 const MOST_SIZE = 32 * 1024 * 1024;
 /**
- * What a document says in a second. One that says more is looked at again a second later: its events would keep the pool
+ * Most that a document may say in a second. A document that says more is looked at again a second later: its events would keep the pool
  * from the browsers of others.
  */
 const MOST_IN_SECOND = 8 * 1024 * 1024;

@@ -42,7 +42,7 @@ export class Recording {
     const { script, file } = this.#parts;
     this.#recorder = await Recorder.start(mux, script, (line) => {
       file.add(line);
-      // What comes from now on would be thrown away.
+      // The file takes no more lines.
       if (file.cut !== null) this.#recorder?.close();
     });
   }

@@ -21,7 +21,7 @@ export interface RecordingsOptions {
   log: Log;
 }
 
-/** What is recorded, and for whom. */
+/** The session that is recorded, its org and its mask. */
 export interface Recorded {
   org: string;
   id: string;

@@ -32,7 +32,7 @@ export async function recoverReplays(
     try {
       found.push(await (replay.isDraft ? finishDraft(replay, into) : move(replay, into)));
     } catch (error) {
-      // It stays for the next start: the disk may be full.
+      // The draft stays for the next start: the disk may be full.
       log.error({ reason: messageOf(error) }, "replay_not_recovered");
       isDone = false;
     }

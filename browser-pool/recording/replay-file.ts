@@ -27,7 +27,7 @@ interface Mark {
   lines: number;
 }
 
-/** What a finished file holds. */
+/** The contents of a finished file. */
 export interface Finished {
   lines: number;
   /** Why lines are missing at the end; null when none are. */

@@ -13,7 +13,7 @@ const MOST_BYTES = 4 * 1024 ** 3;
 /** How long uploads that are under way may go on when the pool stops. The next start goes on with what is left. */
 const STOP_MS = 5_000;
 
-/** What uploads need of the gateway. */
+/** The calls to the gateway that uploads make. */
 export interface ReplayStore {
   /** Stores the file as the replay of a session. */
   upload(replay: WaitingReplay): Promise<void>;
