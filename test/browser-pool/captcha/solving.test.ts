@@ -80,14 +80,13 @@ describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 
     await rig.place(id, { captcha: true });
     const browser = await byCdp(rig, id);
     const page = firstPage(browser);
-    const localhost = site.origin.replace("127.0.0.1", "localhost");
-    site.more.set("/framed", `<iframe src="/page/2"></iframe>`);
+    const elsewhere = site.origin.replace("127.0.0.1", "localhost");
+    site.more.set("/framed", `<iframe src="${elsewhere}/page/2"></iframe>`);
     await page.goto(`${site.origin}/framed`);
     await expect.poll(() => page.frames()[1]?.title(), SOON).toMatch(/^called/);
     const opened = page.waitForEvent("popup");
     await page.evaluate(`void window.open("/page/3")`);
     expect(await called(await opened)).toMatch(/^called TOKEN/);
-    expect(localhost).toContain("localhost");
     await browser.close();
   });
 
@@ -104,7 +103,7 @@ describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 
     // It is looked for captchas in the order in which documents come.
     await page.goto(`${site.origin}/page/0`);
     await called(page);
-    solved(FORMS[0]?.page as CaptchaPage, "/page/0");
+    expect(provider.tasks).toMatchObject([{ websiteURL: `${site.origin}/page/0` }]);
   });
 
   test("without the wish has none solved, and a fast session is refused the wish", async () => {
@@ -118,7 +117,7 @@ describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 
     const other = await session();
     await other.goto(`${site.origin}/page/1`);
     await called(other);
-    solved(FORMS[1]?.page as CaptchaPage, "/page/1");
+    expect(provider.tasks).toMatchObject([{ websiteURL: `${site.origin}/page/1` }]);
   });
 
   test("tries a captcha three times at most, and says why it is not solved", async () => {
@@ -177,7 +176,8 @@ describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 
       await readFile(new URL("watching-page.html", import.meta.url), "utf8"),
     );
     await page.goto(`${site.origin}/watching`);
-    await called(page);
+    // Asked for by a world of its own: Playwright would be seen to wait for a function.
+    await expect.poll(() => page.title(), SOON).toBe("called back");
     expect(await page.evaluate("seen")).toEqual([]);
   });
 });
