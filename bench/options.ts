@@ -10,6 +10,8 @@ export interface Options {
   seed: number | null;
   /** Measure only what must lie idle for minutes. */
   idle: boolean;
+  /** Whether sessions have network rules. */
+  rules: boolean;
   /** The kind of the browsers. */
   kind: BrowserKind;
   /** Where the results are written as JSON. */
@@ -27,6 +29,7 @@ export function readOptions(args: string[]): Options {
       json: { type: "string" },
       idle: { type: "boolean" },
       kind: { type: "string" },
+      rules: { type: "boolean" },
     },
   });
   return {
@@ -37,6 +40,7 @@ export function readOptions(args: string[]): Options {
     kind: BrowserKind.parse(values.kind ?? "fast"),
     json: values.json ?? null,
     idle: values.idle ?? false,
+    rules: values.rules ?? false,
   };
 }
 
