@@ -8,6 +8,8 @@ export interface Options {
   n: number | null;
   kills: number | null;
   seed: number | null;
+  /** Whether sessions are recorded. */
+  recording: boolean;
   /** Measure only what must lie idle for minutes. */
   idle: boolean;
   /** The kind of the browsers. */
@@ -26,6 +28,7 @@ export function readOptions(args: string[]): Options {
       seed: { type: "string" },
       json: { type: "string" },
       idle: { type: "boolean" },
+      recording: { type: "boolean" },
       kind: { type: "string" },
     },
   });
@@ -37,6 +40,7 @@ export function readOptions(args: string[]): Options {
     kind: BrowserKind.parse(values.kind ?? "fast"),
     json: values.json ?? null,
     idle: values.idle ?? false,
+    recording: values.recording ?? false,
   };
 }
 

@@ -30,6 +30,7 @@ export interface VisitorOptions {
   orphans: number;
   /** Whether every second session is of kind stealth; otherwise all are fast. */
   isMixed: boolean;
+  recording: boolean;
 }
 
 /** Customers that come one after the other, each with one session. */
@@ -39,11 +40,13 @@ export class Visitor {
   readonly #record: SoakRecord;
   readonly #mostOrphans: number;
   readonly #isMixed: boolean;
+  readonly #recording: boolean;
   #visits = 0;
   #orphans: number[] = [];
 
   /** `orphans`: how many may vanish without a lease at the same time; each holds its browser for minutes. */
-  constructor({ customer, siteUrl, record, orphans, isMixed }: VisitorOptions) {
+  constructor({ customer, siteUrl, record, orphans, isMixed, recording }: VisitorOptions) {
+    this.#recording = recording;
     this.#isMixed = isMixed;
     this.#customer = customer;
     this.#siteUrl = siteUrl;
@@ -60,7 +63,7 @@ export class Visitor {
     this.#visits += 1;
     const stealth = this.#isMixed && this.#visits % 2 === 0;
     const lease = hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {};
-    const session = await this.#create({ stealth, ...lease });
+    const session = await this.#create({ stealth, recording: this.#recording, ...lease });
     if (!session) return;
     this.#record.created.push(session.sessionId);
     const from = performance.now();
