@@ -8,6 +8,8 @@ export interface Options {
   n: number | null;
   kills: number | null;
   seed: number | null;
+  /** Whether sessions are recorded. */
+  recording: boolean;
   /** Measure only what must lie idle for minutes. */
   idle: boolean;
   /** Whether sessions have network rules. */
@@ -28,6 +30,7 @@ export function readOptions(args: string[]): Options {
       seed: { type: "string" },
       json: { type: "string" },
       idle: { type: "boolean" },
+      recording: { type: "boolean" },
       kind: { type: "string" },
       rules: { type: "boolean" },
     },
@@ -41,6 +44,7 @@ export function readOptions(args: string[]): Options {
     json: values.json ?? null,
     idle: values.idle ?? false,
     rules: values.rules ?? false,
+    recording: values.recording ?? false,
   };
 }
 

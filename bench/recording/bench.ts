@@ -1,7 +1,6 @@
-import { gunzipSync } from "node:zlib";
-import { ReplayUrl } from "@svc/contract/browser/replay.ts";
 import { chromium } from "playwright-core";
 import { startPageOfRows } from "./page.ts";
+import { replayOf } from "./replay.ts";
 import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { median, summarize, summaryText } from "../report/stats.ts";
@@ -14,7 +13,6 @@ const WARM_UP = 2;
 const GOTOS = 5;
 const BACK_TO_BACK = 100;
 const GIVE_UP_MS = 20_000;
-const POLL_MS = 50;
 
 /** The cost of a recording for a page of 3,000 nodes, and the time from the end of a session to its replay. */
 export async function benchRecording(options: Options): Promise<void> {
@@ -86,18 +84,4 @@ async function readyAfter(customer: Customer, url: string, word: string): Promis
   const tookMs = performance.now() - began;
   await browser.close();
   return text?.includes(word) ? tookMs : null;
-}
-
-async function replayOf(customer: Customer, id: string, until: number): Promise<string | null> {
-  const headers = { authorization: `Bearer ${customer.key}` };
-  while (performance.now() < until) {
-    const answer = await fetch(new URL(`/sessions/${id}/replay-url`, customer.base), { headers });
-    const body: unknown = await answer.json();
-    if (answer.status === 200) {
-      const stored = await fetch(ReplayUrl.parse(body).url);
-      return gunzipSync(Buffer.from(await stored.arrayBuffer())).toString();
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  return null;
 }

@@ -12,11 +12,12 @@ import { reservationsOff } from "./reservations.ts";
 import { NO_PROVIDER } from "./rules.ts";
 import { PoolRuns } from "./runs.ts";
 import { atRest, settle } from "./settle.ts";
+import { missingReplays } from "./replays.ts";
 import { readUsage, usageWritten } from "./usage.ts";
 import { Visitor } from "./visitor.ts";
 
 const USAGE =
-  "npm run soak -- browser [sessions] [--kills N] [--seed N] [--kind stealth] [--rules] [--json FILE]";
+  "npm run soak -- browser [sessions] [--kills N] [--seed N] [--kind stealth] [--rules] [--recording] [--json FILE]";
 const DEFAULT_SESSIONS = 1_000;
 const DEFAULT_SEED = 1;
 const AT_ONCE = 4;
@@ -54,7 +55,8 @@ async function soak(sessions: number, options: Options): Promise<void> {
   const operator = new Operator(service.url, service.adminToken);
   const customer = await operator.newCustomer({ browsers: CAP });
   const place = { service, customer, runs: new PoolRuns(service.scratch) };
-  const visit = { customer, siteUrl: site.url, isMixed, hasRules };
+  const { recording } = options;
+  const visit = { customer, siteUrl: site.url, isMixed, hasRules, recording };
   const early = new SoakRecord();
   const first = new Visitor({ ...visit, record: early, orphans: 0 });
   await visitAll(first, WARM_UP, seed + 1, () => Promise.resolve());
@@ -67,7 +69,7 @@ async function soak(sessions: number, options: Options): Promise<void> {
   await visitAll(visitor, sessions, seed, killsAt(seed, sessions, kills, killer));
   await killer.done();
   const ranMs = performance.now() - began;
-  const found = await findings(place, before, record);
+  const found = await findings(place, before, record, recording);
   report.keep("output", saidBy(service));
   show(report, { before, found, record, ranMs, runs: place.runs.seen });
   report.finish(options.json);
@@ -109,11 +111,17 @@ async function visitAll(
 }
 
 /** All that is left, as far as it can be seen while the service runs and after its end. */
-async function findings(place: Place, before: Inventory, record: SoakRecord): Promise<Inventory> {
+async function findings(
+  place: Place,
+  before: Inventory,
+  record: SoakRecord,
+  recording: boolean,
+): Promise<Inventory> {
   const { service, customer, runs } = place;
   await settle(place, before);
   const off = await reservationsOff(customer, CAP);
   const settled = await settle(place, before);
+  const replays = recording ? await missingReplays(customer, record) : {};
   await usageWritten(service.stateDir, record.created);
   await service.stop();
   const remains = await takeRemains(place);
@@ -121,6 +129,7 @@ async function findings(place: Place, before: Inventory, record: SoakRecord): Pr
   const { open, missing } = readUsage(service.stateDir, record.created);
   return {
     ...settled,
+    ...replays,
     "reservations off": Math.abs(off),
     ...remains,
     "usage segments open": open,

@@ -33,6 +33,7 @@ export interface VisitorOptions {
   isMixed: boolean;
   /** Whether every session has network rules, which are replaced while it runs. */
   hasRules: boolean;
+  recording: boolean;
 }
 
 /** Customers that come one after the other, each with one session. */
@@ -43,11 +44,21 @@ export class Visitor {
   readonly #mostOrphans: number;
   readonly #isMixed: boolean;
   readonly #hasRules: boolean;
+  readonly #recording: boolean;
   #visits = 0;
   #orphans: number[] = [];
 
   /** `orphans`: how many may vanish without a lease at the same time; each holds its browser for minutes. */
-  constructor({ customer, siteUrl, record, orphans, isMixed, hasRules }: VisitorOptions) {
+  constructor({
+    customer,
+    siteUrl,
+    record,
+    orphans,
+    isMixed,
+    hasRules,
+    recording,
+  }: VisitorOptions) {
+    this.#recording = recording;
     this.#isMixed = isMixed;
     this.#hasRules = hasRules;
     this.#customer = customer;
@@ -65,7 +76,9 @@ export class Visitor {
     this.#visits += 1;
     const stealth = this.#isMixed && this.#visits % 2 === 0;
     const lease = hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {};
-    const session = await this.#create({ stealth, ...lease, ...(this.#hasRules && RULES) });
+    const rules = this.#hasRules ? RULES : {};
+    const asked = { stealth, recording: this.#recording, ...lease, ...rules };
+    const session = await this.#create(asked);
     if (!session) return;
     this.#record.created.push(session.sessionId);
     const from = performance.now();

@@ -100,7 +100,9 @@ const BUFFER = `
   let spent = 0;
   let hasLost = false;
   const catchUp = () => {
+    if (!hasLost) return;
     hasLost = false;
+    spent = 0;
     rrweb?.takeFullSnapshot(true);
   };
   const emit = (event) => {
@@ -129,6 +131,7 @@ const LISTEN = `
     else soon();
     const leave = () => {
       begin();
+      catchUp();
       push();
     };
     addEventListener("pagehide", leave, true);
@@ -141,6 +144,8 @@ const LISTEN = `
   };
   const take = () => {
     begin();
+    // Nobody asks again: what was lost in this second must be in it.
+    catchUp();
     return join();
   };`;
 
@@ -172,7 +177,9 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   globalThis.Zone = undefined;
   const BINDING = ${JSON.stringify(binding)};
   const silent = new Proxy({}, { get: () => () => {} });
-  const load = function (exports, module, define, console) {${rrweb}};
+  // An isolated world has no registry: rrweb would throw and catch an error for each element, most of a snapshot's time.
+  const registry = { get: (name) => name.includes("-") };
+  const load = function (exports, module, define, console, customElements) {${rrweb}};
   const hidden = (text) => (text ? "********" : "");
   ${SECRETS}
   ${BUFFER}
@@ -183,7 +190,7 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
     try {
       // Loaded anew for a document that was opened anew: its nodes are numbered from 1.
       const holder = {};
-      load.call(holder, undefined, undefined, undefined, silent);
+      load.call(holder, undefined, undefined, undefined, silent, registry);
       rrweb = holder.rrwebRecord.record;
       stop = rrweb({
         emit,
