@@ -214,7 +214,7 @@ def run_cell(message):
 
 
 def answer(message, interrupts, flusher, wire):
-    shell.results.run, shell.results.max_bytes = message["run"], message["maxResultBytes"]
+    shell.results.begin(message["run"], message["results"])
     wire.mend()
     mend_streams()
     builtins.input = refuse_input
