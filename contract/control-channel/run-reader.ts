@@ -108,8 +108,10 @@ export class RunReader {
     for (const field of FIELDS) {
       const size = movedBytes(whole[field]);
       if (size === null) continue;
-      if (size <= this.#heldBytes) whole[field] = valueOf(field, this.#take(size));
-      else this.#breach ??= new ContractBreach(`the ${field} of a result did not come whole`);
+      const value = size <= this.#heldBytes ? valueOf(field, this.#take(size)) : undefined;
+      if (value === undefined)
+        this.#breach ??= new ContractBreach(`the ${field} of a result did not come whole`);
+      else whole[field] = value;
     }
     return whole;
   }
@@ -132,16 +134,21 @@ export class RunReader {
 /** How many bytes stand for a value; null: the value is here. A value that looks so itself always comes in parts. */
 export function movedBytes(value: unknown): number | null {
   if (typeof value !== "object" || value === null) return null;
-  const { channel, bytes, ...others } = value as Record<string, unknown>;
-  const isMoved =
-    channel === 3 && typeof bytes === "number" && bytes >= 0 && Object.keys(others).length === 0;
-  return isMoved ? bytes : null;
+  const { channel, bytes } = value as Record<string, unknown>;
+  const isMoved = channel === 3 && typeof bytes === "number" && Object.keys(value).length === 2;
+  return isMoved && Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : null;
 }
 
+/** Undefined: the bytes are no JSON. */
 function valueOf(field: string, bytes: Uint8Array): unknown {
   if (PICTURES.includes(field)) return base64Of(bytes);
   const text = new TextDecoder().decode(bytes);
-  return TEXTS.includes(field) ? text : JSON.parse(text);
+  if (TEXTS.includes(field)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function base64Of(bytes: Uint8Array): string {

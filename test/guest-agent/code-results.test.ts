@@ -95,7 +95,12 @@ test("a reader breaks off with a guest that sends more parts than a run has, or 
   starved.bytes(3, new Uint8Array(4));
   starved.heard("code.result", { id: 1, result: { png: { channel: 3, bytes: 5 } } });
   expect(() => starved.bytes(3, new Uint8Array(1))).toThrow(ContractBreach);
+  const broken = new RunReader();
+  broken.begin(1);
+  broken.bytes(3, Buffer.from("no JSON"));
+  broken.heard("code.result", { id: 1, result: { json: { channel: 3, bytes: 7 } } });
   const answer = { run: "run_a", context: "default", executionCount: 1 };
+  expect(() => broken.answered(answer)).toThrow(ContractBreach);
   expect(() => starved.answered(answer)).toThrow(ContractBreach);
 });
 

@@ -137,7 +137,12 @@ print("after", kept)`;
       "import threading; kept = 1; lock = threading.Lock(); lock.acquire(); lock.acquire()";
     expect(await client.ask("code.run", { code, timeoutMs: 3_000 })).toMatchObject({
       timedOut: true,
-      error: { name: "KeyboardInterrupt" },
+      error: {
+        name: "KeyboardInterrupt",
+        traceback: expect.stringMatching(
+          /^Traceback .*\n.*, line 1, in .*\n.*lock\.acquire.*\nKeyboardInterrupt$/,
+        ),
+      },
     });
     expect(await run("two", "kept")).toMatchObject({ results: [{ text: "1" }] });
     socket.terminate();

@@ -161,7 +161,6 @@ plt.title("Cost of n"); plt.xlabel("n"); plt.ylabel("time [ms]")`,
           type: "line",
           elements: [
             {
-              label: "north",
               points: [
                 ["2026-01", 3],
                 ["2026-02", 5],
@@ -170,7 +169,6 @@ plt.title("Cost of n"); plt.xlabel("n"); plt.ylabel("time [ms]")`,
               ],
             },
             {
-              label: "south",
               points: [
                 ["2026-01", 5],
                 ["2026-02", 7],
@@ -180,7 +178,7 @@ plt.title("Cost of n"); plt.xlabel("n"); plt.ylabel("time [ms]")`,
             },
           ],
         },
-        { subtype: "area" },
+        { subtype: "area", elements: [{ label: "north" }, { label: "south" }] },
       ],
     },
   ],
