@@ -34,7 +34,7 @@ class Shell(InteractiveShell):
         """The cell has ended: what is repeated of its interrupt must not break off the telling of it."""
         was_open, self.interrupts.is_open = self.interrupts.is_open, False
         try:
-            kind, value, where = self._get_exc_info(exc_tuple)
+            kind, value, where = exc_tuple or sys.exc_info()
             if kind is KeyboardInterrupt:
                 self._showtraceback(kind, value, interrupted_lines(where))
             else:
@@ -59,9 +59,8 @@ class Shell(InteractiveShell):
 
 def interrupted_lines(where):
     """A traceback that takes no time, unlike IPython's first one: a cell that ends late is ended with its kernel."""
-    frames = traceback.extract_tb(where)
-    while frames and "IPython" in frames[0].filename:
-        del frames[0]
+    own = ("IPython/core", "<svc kernel>")
+    frames = [frame for frame in traceback.extract_tb(where) if not any(name in frame.filename for name in own)]
     return ["Traceback (most recent call last):", *(line.rstrip() for line in traceback.format_list(frames)), "KeyboardInterrupt"]
 
 
