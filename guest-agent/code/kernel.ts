@@ -105,7 +105,7 @@ export class Kernel {
     this.#process.drain();
     copy(this.#process.log, run.log);
     this.#process.pour(run.log);
-    const order = { kind: "run" as const, run: run.id, maxResultBytes: RESULT_BYTES, ...cell };
+    const order = { kind: "run" as const, run: run.id, ...cell };
     void this.#process.write(this.#encode(order));
     try {
       return await done.promise;

@@ -1,4 +1,8 @@
-import type { Language } from "@svc/contract/control-channel/code-methods.ts";
+import { type Language, RESULT_BYTES } from "@svc/contract/control-channel/code-methods.ts";
+import {
+  RESULT_TEXT_CHARACTERS,
+  RESULT_TYPES,
+} from "@svc/contract/control-channel/result-types.ts";
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import type { Cell } from "./run.ts";
@@ -10,8 +14,14 @@ declare const KERNELS: Record<string, string> | undefined;
 export interface Order extends Cell {
   kind: "run";
   run: string;
-  maxResultBytes: number;
 }
+
+/** What every kernel is told of results with each cell. */
+const RESULTS = {
+  maxBytes: RESULT_BYTES,
+  textCharacters: RESULT_TEXT_CHARACTERS,
+  fields: RESULT_TYPES,
+};
 
 /** How kernels of a language are started and spoken to. No file of them lies in the machine. */
 export interface KernelProgram {
@@ -75,7 +85,7 @@ const PROGRAMS: Record<Language, () => KernelProgram> = {
   }),
 };
 
-const jsonOrder = (order: Order): Buffer => framed(JSON.stringify(order));
+const jsonOrder = (order: Order): Buffer => framed(JSON.stringify({ ...order, results: RESULTS }));
 
 // A shell can hold no NUL: it ends what comes before it.
 function shellOrder({ run, code, cwd, env = {} }: Order): Buffer {

@@ -1,9 +1,13 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import type { CodeResult, RunAnswer } from "@svc/contract/control-channel/code-methods.ts";
+import { RESULT_TYPES } from "@svc/contract/control-channel/result-types.ts";
+import { movedBytes } from "@svc/contract/control-channel/run-reader.ts";
 
 /** Parts below this stay where they are: a reference is not much shorter. */
 const SMALL_BYTES = 256;
 const BASE64 = ["png", "jpeg"];
+/** The order in which the parts of a result come. */
+const FIELDS: readonly string[] = Object.values(RESULT_TYPES);
 
 /** A result, or all charts of a run. */
 export type Shown = CodeResult & Pick<RunAnswer, "charts">;
@@ -23,7 +27,13 @@ export function fit(results: readonly Shown[], room: number): Fitted {
     })),
   );
   let total = sizes.reduce((sum, { bytes }) => sum + bytes + 20, 0);
-  const moved = new Set<string>();
+  // What would be taken for a part is one.
+  const misleading = results.flatMap((result, index) =>
+    Object.entries(result).flatMap(([field, value]) =>
+      movedBytes(value) === null ? [] : [`${index}.${field}`],
+    ),
+  );
+  const moved = new Set(misleading);
   for (const { key, bytes } of sizes.toSorted((left, right) => right.bytes - left.bytes)) {
     if (total <= room || bytes < SMALL_BYTES) break;
     moved.add(key);
@@ -36,7 +46,7 @@ export function fit(results: readonly Shown[], room: number): Fitted {
     return { channel: CHANNELS.parts, bytes: bytes.length };
   };
   const fitted = results.map((result, index) => {
-    const fields = Object.entries(result).map(([field, value]) => [
+    const fields = inOrder(result).map(([field, value]) => [
       field,
       moved.has(`${index}.${field}`) ? move(field, value) : value,
     ]);
@@ -44,6 +54,9 @@ export function fit(results: readonly Shown[], room: number): Fitted {
   });
   return { results: fitted, parts };
 }
+
+const inOrder = (result: Shown): [string, unknown][] =>
+  Object.entries(result).toSorted(([one], [other]) => FIELDS.indexOf(one) - FIELDS.indexOf(other));
 
 function bytesOf(field: string, value: unknown): Buffer {
   if (typeof value !== "string") return Buffer.from(JSON.stringify(value));

@@ -26,14 +26,19 @@ export class Spare {
     this.#commands = commands;
   }
 
+  /** Starts one, and another one where what the first has loaded was replaced meanwhile. */
   async warm(): Promise<void> {
-    if (this.#kernel) return;
+    if (this.#kernel && !this.#isOld()) return;
+    this.#kernel?.end("what it has loaded was replaced");
+    this.#kernel = null;
     const kernel = await Kernel.start(this.#commands, "python", {});
     const path = await kernel.warm();
     this.#folders = new Map(path.map((folder) => [folder, changedAt(folder)]));
     setScore(kernel.pid, FIRST_TO_GO);
     this.#kernel = kernel;
-    void kernel.died.then(() => (this.#kernel = null));
+    void kernel.died.then(() => {
+      if (this.#kernel === kernel) this.#kernel = null;
+    });
   }
 
   /** The kernel for a context of these wishes; null when there is none that does for it. */
@@ -43,8 +48,7 @@ export class Spare {
     if (!kernel || (around && Object.keys(env).some((name) => READ_AT_START.test(name))))
       return null;
     this.#kernel = null;
-    // What was installed meanwhile is not what it has loaded.
-    const isOld = [...this.#folders].some(([folder, at]) => changedAt(folder) !== at);
+    const isOld = this.#isOld();
     const hasMissed = around && Object.keys(around.env).some((name) => READ_AT_START.test(name));
     if (!around || isOld || hasMissed) {
       kernel.end("nobody can use it");
@@ -52,6 +56,11 @@ export class Spare {
     }
     setScore(kernel.pid, "0");
     return { kernel, first: { cwd: cwd ?? around.cwd, env: around.env, isFresh: true } };
+  }
+
+  /** What was installed meanwhile is not what it has loaded. */
+  #isOld(): boolean {
+    return [...this.#folders].some(([folder, at]) => changedAt(folder) !== at);
   }
 }
 

@@ -3,7 +3,13 @@ import { lstatSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { errnoOf } from "./errors.ts";
-import { type WatchedFolder, type Watcher, unwatchFolder, watchFolder } from "./inotify.ts";
+import {
+  type WatchedFolder,
+  type Watcher,
+  heardAll,
+  unwatchFolder,
+  watchFolder,
+} from "./inotify.ts";
 import { IN, type InotifyEvent } from "./inotify-event.ts";
 import { kernelFoldersBelow } from "./kernel-folders.ts";
 import { Moves } from "./moves.ts";
@@ -162,6 +168,8 @@ export class WatchedTree implements Watcher {
       moved.name = name;
       folder.below.set(name, moved);
       this.#enter(moved);
+      // What was read meanwhile under its old path may be another folder's.
+      if (this.#readers > 0) for (const one of moved.all()) this.#readAgain(one);
     }
     for (const doubtful of this.#doubtful) this.#readAgain(doubtful);
     this.#doubtful.clear();
@@ -188,10 +196,14 @@ export class WatchedTree implements Watcher {
 
   async #read(): Promise<void> {
     this.#readers += 1;
-    for (const next of this.#waiting) {
-      this.#waiting.delete(next);
-      if (!next.isLost) await this.#look(next);
-    }
+    do {
+      for (const next of this.#waiting) {
+        this.#waiting.delete(next);
+        if (!next.isLost) await this.#look(next);
+      }
+      // Moves of the time in which folders were read are heard before the reading is over.
+      await heardAll().catch(() => {});
+    } while (this.#waiting.size > 0);
     this.#readers -= 1;
   }
 

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WatchedTree } from "@svc/guest-agent/files/tree.ts";
@@ -92,3 +100,30 @@ test("a folder that comes while the tree begins is told with what is in it, if i
     await expect.poll(() => !isNew || told.includes("create new/deep/file")).toBe(true);
   }
 });
+
+test("folders that are moved while the tree begins are watched at their last place", async () => {
+  const [tops, each] = [20, 10];
+  const deep = Array.from({ length: tops * each }, (_, n) => `t${n % tops}/s${n}/deep`);
+  const { root, told } = watched(...deep);
+  for (let round = 0; round < 400; round += 1) {
+    const [one, other] = [`t${round % tops}`, `t${(round * 7 + 3) % tops}`];
+    if (one !== other) {
+      renameSync(join(root, one), join(root, "aside"));
+      renameSync(join(root, other), join(root, one));
+      renameSync(join(root, "aside"), join(root, other));
+    }
+    await new Promise(setImmediate);
+  }
+  await caughtUp(root, told, ".");
+  const folders = readdirSync(root, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isDirectory() && entry.name === "deep")
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+  expect(folders).toHaveLength(tops * each);
+  for (const folder of folders) await caughtUp(root, told, folder);
+  // Each is watched once: what happens next is told once.
+  const before = told.length;
+  for (const folder of folders) writeFileSync(join(root, folder, "last"), "");
+  await caughtUp(root, told, ".");
+  const lasts = told.slice(before).filter((line) => line.endsWith("/last"));
+  expect(lasts.toSorted()).toEqual(folders.map((folder) => `create ${folder}/last`).toSorted());
+}, 120_000);

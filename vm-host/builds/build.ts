@@ -182,7 +182,15 @@ export class Build {
       await runner.start(after, start, last);
     }
     this.#say(after, "saving");
+    await this.#warm(vm);
     return this.#save(vm, last);
+  }
+
+  /** Steps may have brought what the waiting Python has loaded already. Without one the template is whole, its first code slower. */
+  async #warm({ guest }: Vm): Promise<void> {
+    await guest.warm().catch((error: unknown) => {
+      this.#tools.log.warn({ reason: messageOf(error) }, "template_python_not_warm");
+    });
   }
 
   /** The machine ends as the record of the template. */

@@ -9,10 +9,17 @@ import { type REPLServer, start } from "node:repl";
 import { PassThrough, Readable } from "node:stream";
 import { inspect } from "node:util";
 
+/** MIME types by field, and how long things may be. */
+interface Limits {
+  maxBytes: number;
+  textCharacters: number;
+  fields: Record<string, string>;
+}
+
 interface Order {
   run: string;
   code: string;
-  maxResultBytes: number;
+  results: Limits;
   cwd?: string;
   env?: Record<string, string>;
 }
@@ -22,17 +29,6 @@ type Bundle = Record<string, unknown>;
 type Shows = () => Bundle | Promise<Bundle>;
 
 const [INPUT, OUTPUT] = [9, 3];
-const FIELDS = {
-  "text/plain": "text",
-  "text/html": "html",
-  "text/markdown": "markdown",
-  "text/latex": "latex",
-  "image/svg+xml": "svg",
-  "image/png": "png",
-  "image/jpeg": "jpeg",
-  "application/json": "json",
-} as const;
-const TEXT_CHARACTERS = 256 * 1024;
 const TRACEBACK_CHARACTERS = 32 * 1024;
 /** A character of JSON is three bytes at most. */
 const CHARACTER_BYTES = 3;
@@ -52,12 +48,12 @@ function send(message: object): void {
 
 const note = (text: string): void => void process.stderr.write(`svc: ${text}\n`);
 
-function resultOf(bundle: Bundle): Result {
+function resultOf(bundle: Bundle, { fields }: Limits): Result {
   const result: Result = {};
-  for (const [mime, field] of Object.entries(FIELDS)) {
+  for (const [mime, field] of Object.entries(fields)) {
     const value = bundle[mime];
     if (value === undefined || value === null) continue;
-    if (field === "json") result[field] = value;
+    if (["json", "table", "chart"].includes(field)) result[field] = value;
     else if (value instanceof Uint8Array) result[field] = Buffer.from(value).toString("base64");
     else result[field] = typeof value === "string" ? value : inspect(value);
   }
@@ -65,10 +61,10 @@ function resultOf(bundle: Bundle): Result {
 }
 
 /** Leaves out what is too large, and says so. */
-function fit(result: Result, maxBytes: number): Result {
+function fit(result: Result, { maxBytes, textCharacters }: Limits): Result {
   const { text } = result;
-  if (typeof text === "string" && text.length > TEXT_CHARACTERS)
-    Object.assign(result, { text: `${text.slice(0, TEXT_CHARACTERS)}…`, truncated: true });
+  if (typeof text === "string" && text.length > textCharacters)
+    Object.assign(result, { text: `${text.slice(0, textCharacters)}…`, truncated: true });
   const sizes = Object.entries(result).map(([field, value]) => ({
     field,
     characters: JSON.stringify(value)?.length ?? 0,
@@ -92,8 +88,8 @@ async function display(value: unknown): Promise<void> {
       ? await own.call(value)
       : { "text/plain": inspect(value, { maxStringLength: null }) };
   if (!running) return;
-  const { run, maxResultBytes } = running;
-  send({ kind: "result", run, result: fit(resultOf(bundle), maxResultBytes) });
+  const { run, results } = running;
+  send({ kind: "result", run, result: fit(resultOf(bundle, results), results) });
 }
 
 function errorOf(error: unknown): { name: string; value: string; traceback: string } {

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
@@ -22,11 +23,24 @@ class Shell(InteractiveShell):
     displayhook_class = Type(Hook)
     display_pub_class = Type(Publisher)
     results = None
+    interrupts = None
     fault = None
 
     def init_display_formatter(self):
         self.display_formatter = Formatter(parent=self)
         self.configurables.append(self.display_formatter)
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        """The cell has ended: what is repeated of its interrupt must not break off the telling of it."""
+        was_open, self.interrupts.is_open = self.interrupts.is_open, False
+        try:
+            kind, value, where = exc_tuple or sys.exc_info()
+            if kind is KeyboardInterrupt:
+                self._showtraceback(kind, value, interrupted_lines(where))
+            else:
+                super().showtraceback(exc_tuple, *args, **kwargs)
+        finally:
+            self.interrupts.is_open = was_open
 
     def _showtraceback(self, kind, value, lines):
         self.fault = (kind, value, lines)
@@ -41,6 +55,13 @@ class Shell(InteractiveShell):
 
     def enable_matplotlib(self, gui=None):
         return gui, "agg"
+
+
+def interrupted_lines(where):
+    """A traceback that takes no time, unlike IPython's first one: a cell that ends late is ended with its kernel."""
+    own = ("IPython/core", "<svc kernel>")
+    frames = [frame for frame in traceback.extract_tb(where) if not any(name in frame.filename for name in own)]
+    return ["Traceback (most recent call last):", *(line.rstrip() for line in traceback.format_list(frames)), "KeyboardInterrupt"]
 
 
 def refuse_input(*_prompt, **_more):
@@ -159,11 +180,11 @@ def error_of(fault):
         text = str(value)
     except BaseException:
         text = "the error cannot be printed: its __str__ raises"
-    traceback = "\n".join(map(str, lines))
-    if len(traceback) > TRACEBACK_CHARACTERS:
+    told = "\n".join(map(str, lines))
+    if len(told) > TRACEBACK_CHARACTERS:
         half = TRACEBACK_CHARACTERS // 2
-        traceback = traceback[:half] + "\n…\n" + traceback[-half:]
-    return {"name": str(getattr(kind, "__name__", kind))[:200], "value": text[:TRACEBACK_CHARACTERS], "traceback": traceback}
+        told = told[:half] + "\n…\n" + told[-half:]
+    return {"name": str(getattr(kind, "__name__", kind))[:200], "value": text[:TRACEBACK_CHARACTERS], "traceback": told}
 
 
 def plain_fault(error):
@@ -186,6 +207,9 @@ def warm():
     except ImportError:
         pass
     shell.run_cell("1 + 1; None", silent=True)
+    # The first traceback takes seconds in an emulated machine.
+    shell.run_cell("1 / 0", silent=True)
+    shell.fault = None
 
 
 def freshen():
@@ -214,7 +238,7 @@ def run_cell(message):
 
 
 def answer(message, interrupts, flusher, wire):
-    shell.results.run, shell.results.max_bytes = message["run"], message["maxResultBytes"]
+    shell.results.begin(message["run"], message["results"])
     wire.mend()
     mend_streams()
     builtins.input = refuse_input
@@ -237,13 +261,14 @@ def answer(message, interrupts, flusher, wire):
     wire.send(encode(done))
 
 
-def make_shell(wire):
+def make_shell(wire, interrupts):
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "NoColor"
     config.InteractiveShell.cache_size = 1000
     made = Shell.instance(config=config)
     made.results = Results(wire)
+    made.interrupts = interrupts
     made.user_ns["exit"] = made.user_ns["quit"] = sys.exit
     made.set_hook("show_in_pager", lambda _shell, data, *_rest, **_more: print(data if isinstance(data, str) else data.get("text/plain", "")))
     return made
@@ -256,7 +281,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     wire = Wire(interrupts)
     mend_streams()
-    shell = make_shell(wire)
+    shell = make_shell(wire, interrupts)
     sys.meta_path.insert(0, PyplotFinder())
     import warnings
 

@@ -8,20 +8,6 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.formatters import DisplayFormatter
 
-FIELDS = {
-    "text/plain": "text",
-    "text/html": "html",
-    "text/markdown": "markdown",
-    "text/latex": "latex",
-    "image/svg+xml": "svg",
-    "image/png": "png",
-    "image/jpeg": "jpeg",
-    "application/json": "json",
-    "svc/table": "table",
-    "svc/chart": "chart",
-}
-# Of one text: a longer one is cut. Everything else of a result is whole or left out.
-TEXT_CHARACTERS = 256 * 1024
 TABLE_ROWS = 1_000
 
 
@@ -36,10 +22,19 @@ class Results:
         self.wire = wire
         self.run = None
         self.max_bytes = 0
+        self.text_characters = 0
+        self.fields = {}
+
+    def begin(self, run, limits):
+        """What the agent asks for: MIME types by field in their order, and how long things may be."""
+        self.run = run
+        self.max_bytes = limits["maxBytes"]
+        self.text_characters = limits["textCharacters"]
+        self.fields = limits["fields"]
 
     def publish(self, data):
         result = {}
-        for mime, field in FIELDS.items():
+        for mime, field in self.fields.items():
             value = data.get(mime)
             if value is None:
                 continue
@@ -54,10 +49,11 @@ class Results:
             self.wire.send(body)
 
     def cut(self, result, field, value):
-        if len(value) <= TEXT_CHARACTERS or field != "text":
+        # Everything but a text is whole or left out.
+        if len(value) <= self.text_characters or field != "text":
             return value
         result["truncated"] = True
-        return value[:TEXT_CHARACTERS] + "…"
+        return value[: self.text_characters] + "…"
 
     def fit(self, result):
         """The message with everything that can be told; what is too large is left out, and a line of stderr says so."""

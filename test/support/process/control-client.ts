@@ -11,11 +11,12 @@ export interface ControlClient {
   socket: WebSocket;
 }
 
-/** Opens a control socket. Resolves when it is open, whatever the machine says. */
+/** Opens a control socket. Resolves when it is open, whatever the machine says. `takes`: false drops the socket, and the message. */
 export async function openControlClient(
   url: string,
   headers: Record<string, string> = {},
   onNotification: NotificationHandler = () => {},
+  takes: () => boolean = () => true,
 ): Promise<ControlClient> {
   const socket = new WebSocket(url, { headers });
   const hello = Promise.withResolvers<unknown>();
@@ -29,9 +30,12 @@ export async function openControlClient(
     if (method === "rpc.hello") hello.resolve(params);
     onNotification(method, params);
   });
-  socket.on("message", (data: Buffer, isBinary) =>
-    isBinary ? client.binary(data) : client.text(data),
-  );
+  socket.on("message", (data: Buffer, isBinary) => {
+    if (socket.readyState !== socket.OPEN) return;
+    if (!takes()) socket.terminate();
+    else if (isBinary) client.binary(data);
+    else client.text(data);
+  });
   socket.on("close", () => client.closed());
   socket.on("error", () => socket.terminate());
   await once(socket, "open");

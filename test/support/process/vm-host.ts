@@ -64,6 +64,10 @@ export class VmHostProcess {
     await Promise.race([once(child, "message"), ended]);
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   /** Pids of its machines. */
   async machines(): Promise<number[]> {
     const root = this.#child.pid;

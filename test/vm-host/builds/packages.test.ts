@@ -1,5 +1,6 @@
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openControlClient } from "../../support/process/control-client.ts";
 import { built, lines } from "../rig/builds.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { PackageServers } from "../rig/package-servers.ts";
@@ -68,6 +69,28 @@ describe.skipIf(hindrance)("packages in a template", { timeout: MACHINE_MS }, ()
     ]);
     // Nothing of what was fetched is left.
     expect(said.filter((line) => line.startsWith("12 "))).toEqual(["12 worker"]);
+  });
+
+  test("machines of a template with packages have Python warm, with what was installed", async () => {
+    const { report } = await built(
+      rig,
+      "tpl_packages00000003",
+      [...only(), { type: "pip", packages: ["svcdemo>=1.0"] }],
+      { memMb: 1_024 },
+    );
+    expect(report.error).toBeUndefined();
+    await rig.gateway.beat((beat) => beat.templates?.includes("tpl_packages00000003") ?? false);
+    await rig.place("warm", {
+      memMb: 1_024,
+      source: { type: "snapshot", id: "tpl_packages00000003", recordPath: "" },
+    });
+    const { url, headers } = await rig.socket("warm");
+    const { client, socket } = await openControlClient(url, headers);
+    const { stdout } = await client.ask("code.run", {
+      code: "import sys; print('pandas' in sys.modules); import svcdemo; print(svcdemo.WORD)",
+    });
+    socket.terminate();
+    expect(stdout).toBe("True\nfrom the index\n");
   });
 
   test("a package that is not there fails the build, and the log says so", async () => {

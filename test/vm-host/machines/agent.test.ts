@@ -131,7 +131,7 @@ describe.skipIf(await missingMachine())("a machine's agent", { timeout: MACHINE_
     await expect
       .poll(
         async () => {
-          await rig.sh("one", "touch /moves/a/$RANDOM /moves/b/$RANDOM");
+          await rig.sh("one", "n=$(date +%N); touch /moves/a/$n /moves/b/$n");
           const told = events.map(({ path }) => String(path));
           return ["/moves/a/", "/moves/b/"].every((place) =>
             told.some((path) => path.startsWith(place)),

@@ -131,6 +131,46 @@ print("after", kept)`;
     await rig.delete("forked");
   });
 
+  test("code that waits for itself is interrupted in time, and its variables stay", async () => {
+    const { client, socket } = await connect("two");
+    const code =
+      "import threading; kept = 1; lock = threading.Lock(); lock.acquire(); lock.acquire()";
+    expect(await client.ask("code.run", { code, timeoutMs: 3_000 })).toMatchObject({
+      timedOut: true,
+      error: {
+        name: "KeyboardInterrupt",
+        traceback: expect.stringMatching(
+          /^Traceback [^<]*<ipython-input[^<]*<module>\n[^<]*lock\.acquire[^<]*KeyboardInterrupt$/,
+        ),
+      },
+    });
+    expect(await run("two", "kept")).toMatchObject({ results: [{ text: "1" }] });
+    socket.terminate();
+  });
+
+  test.each([
+    ["exits at once", "import os; os._exit(7)", "exited with code 7"],
+    [
+      "hears no interrupt",
+      "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]); time.sleep(1000)",
+      "did not end within",
+    ],
+  ])(
+    "code that %s loses its kernel, is told why, and the next run begins anew",
+    async (_name, code, why) => {
+      const { client, socket } = await connect("two");
+      await expect(client.ask("code.run", { code, timeoutMs: 10_000 })).rejects.toMatchObject({
+        message: expect.stringContaining(why),
+        data: { code: "KernelDied" },
+      });
+      expect(await run("two", "1 + 1")).toMatchObject({
+        results: [{ text: "2" }],
+        restarted: expect.stringContaining(why),
+      });
+      socket.terminate();
+    },
+  );
+
   test("a kernel that takes all memory is told so, and the next run begins anew", async () => {
     await expect(
       run("two", "hog = [bytes([n % 255 + 1]) * 2 ** 20 for n in range(2000)]"),
