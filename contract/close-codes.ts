@@ -35,16 +35,16 @@ export const CLOSE_MEANINGS = {
 /** The sockets that are closed with each code. No socket of this release uses a code with none. */
 export const CLOSE_SOCKETS = {
   normal: ["/ws", "/cdp"],
-  protocolBroken: ["/ws", "/cdp", "/control"],
+  protocolBroken: ["/ws", "/cdp", "/control", "/stream"],
   notUtf8: ["/ws", "/cdp", "/control"],
   observerWrote: [],
-  restart: ["/ws", "/control"],
+  restart: ["/ws", "/control", "/stream"],
   tooMany: ["/control"],
   wrongEndpoint: ["/ws", "/cdp"],
   tokenExpired: [],
-  gone: ["/ws", "/cdp", "/control", "previews"],
+  gone: ["/ws", "/cdp", "/control", "/stream", "previews"],
   deadline: ["/ws", "/cdp"],
-  paused: ["/control", "previews"],
-  reverted: ["/control", "previews"],
-  messageTooLarge: ["/ws", "/cdp", "/control"],
+  paused: ["/control", "/stream", "previews"],
+  reverted: ["/control", "/stream", "previews"],
+  messageTooLarge: ["/ws", "/cdp", "/control", "/stream"],
 } as const satisfies Record<keyof typeof CLOSE_CODES, readonly string[]>;

@@ -9,6 +9,7 @@ import { Reception } from "./channel/connection.ts";
 import { codeMethods } from "./code/methods.ts";
 import { commandMethods } from "./commands/methods.ts";
 import type { Commands } from "./commands/commands.ts";
+import { DESKTOP_ENV } from "./commands/environment.ts";
 import type { Defaults } from "./commands/user.ts";
 import { fileMethods } from "./files/methods.ts";
 import { gitMethods } from "./git/methods.ts";
@@ -46,7 +47,7 @@ export class Agent {
   constructor(parts: AgentParts) {
     this.#parts = parts;
     this.commands = parts.commands(
-      () => this.#gate.identity?.envs ?? {},
+      () => sessionOf(this.#gate.identity),
       () => this.#gate.identity ?? {},
     );
     const { "commands.exec": exec, ...customer } = commandMethods(this.commands);
@@ -123,6 +124,11 @@ export class Agent {
     for (const link of this.#links) link.useWord(this.#word);
     this.#gate.open(identity);
   }
+}
+
+function sessionOf(identity: Identity | null): Readonly<Record<string, string>> {
+  if (!identity) return {};
+  return identity.kind === "desktop" ? { ...DESKTOP_ENV, ...identity.envs } : identity.envs;
 }
 
 function pingMethod(): Method {

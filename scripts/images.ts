@@ -1,7 +1,7 @@
 import { buildHindrance, buildImage } from "../vm-host/images/build.ts";
 import { cacheDirOf } from "../vm-host/config.ts";
 import type { Progress } from "../vm-host/images/progress.ts";
-import { BASE } from "../vm-host/images/base.ts";
+import { RECIPES } from "../vm-host/images/recipes.ts";
 import { ensureMachinePackages } from "./system-packages.ts";
 
 // `npm run images`: builds the images of virtual machines, or finds them built.
@@ -23,8 +23,10 @@ if (hindrance) {
   console.error(hindrance);
   process.exit(1);
 }
-const startedAt = Date.now();
-const image = await buildImage(cacheDirOf(process.env), BASE, show);
-if (process.stderr.isTTY && shown) console.error();
-const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
-console.log(`${image.name} ${image.image} kernel ${image.kernel} (${seconds} s)`);
+for (const recipe of RECIPES) {
+  const startedAt = Date.now();
+  const image = await buildImage(cacheDirOf(process.env), recipe, show);
+  if (process.stderr.isTTY && shown) console.error();
+  const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
+  console.log(`${image.name} ${image.image} kernel ${image.kernel} (${seconds} s)`);
+}

@@ -1,12 +1,10 @@
 import { EventEmitter } from "node:events";
-import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
-import { VM_SIZES } from "@svc/contract/vm/machine.ts";
-import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { ObjectStore } from "@svc/host-kit/object-store.ts";
 import { listen } from "@svc/host-kit/server.ts";
 import { Bases } from "./builds/base.ts";
-import { Builds, templatesIn } from "./builds/builds.ts";
+import { Builds } from "./builds/builds.ts";
 import { StepCache } from "./builds/step-cache.ts";
 import { type Computer, openComputer } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
@@ -16,10 +14,9 @@ import { GoldenMachines } from "./golden/golden-machines.ts";
 import { Holds } from "./golden/holds.ts";
 import { dropReplaced } from "./golden/replaced.ts";
 import { FreeDisk } from "./disk/free-disk.ts";
-import { type HeartbeatParts, heartbeatOf, saysEnough } from "./heartbeat.ts";
-import { Images } from "./images/images.ts";
-import { type Bootable, ImageKeeper } from "./images/keeper.ts";
-import { BASE } from "./images/base.ts";
+import { heartbeatsOf } from "./heartbeat.ts";
+import { type HostImages, hostImages } from "./images/host-images.ts";
+import type { Bootable } from "./images/keeper.ts";
 import { CacheSweep } from "./images/sweep.ts";
 import { Lanes } from "./lanes.ts";
 import { type Machinery, Readiness, TRYING } from "./machinery.ts";
@@ -28,11 +25,10 @@ import { Maker, settle } from "./machines/maker.ts";
 import { Placer } from "./machines/placer.ts";
 import type { Vm } from "./machines/vm.ts";
 import { Vms } from "./machines/vms.ts";
-import { WarmMachines } from "./machines/warm-machines.ts";
+import { WarmSets } from "./machines/warm-sets.ts";
 import { QEMU } from "./qemu/command.ts";
 import type { QemuDriver } from "./qemu/driver.ts";
 import { openQemu } from "./qemu/open.ts";
-import { DurableSnapshots } from "./records/durable-snapshots.ts";
 import { Fetcher } from "./records/fetcher.ts";
 import { RecordKeeper } from "./records/keeper.ts";
 import { LayerMerger } from "./records/merge-layers.ts";
@@ -53,6 +49,9 @@ import { LocalVolumes } from "./volumes/local-volumes.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 const NO_QEMU = `${QEMU} is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils.`;
+
+/** So long the build of the desktop image waits for the first warm sandbox at most. */
+const DESKTOP_PATIENCE_MS = 300_000;
 
 /** What objects tell each other: an object that is built later listens to those that are there from the start. */
 type Events = EventEmitter<{
@@ -90,64 +89,32 @@ export async function openHost(config: VmHostConfig, log: Log): Promise<VmServic
   const { run, abilities, events, store, vms, localVolumes, egress } = base;
   const readiness = new Readiness(abilities.qemu === null ? NO_QEMU : null);
   const sweep = new CacheSweep(config.cacheDir, log);
-  const image = new ImageKeeper({
-    ...config,
-    recipe: BASE,
-    log,
-    onReady: (bootable) => void makeReady({ ...base, readiness, sweep, images }, bootable),
-    onChange: () => void events.emit("changed"),
-  });
-  const images = new Images({ [BASE.name]: image });
+  const onChange = (): void => void events.emit("changed");
+  const images: HostImages = hostImages(
+    { ...config, log, onChange },
+    {
+      base: (bootable) => void makeReady({ ...base, readiness, sweep, images }, bootable),
+      desktop: (bootable) => void readiness.machinery?.warm.keep(bootable, config.warmDesktops),
+    },
+  );
   const running = (): Vm[] => vms.all;
   const syncMs = config.volumeSyncMs;
   const liveVolumes = new LiveVolumes({ local: localVolumes, running, syncMs, log });
   const { hostToken } = config;
-  const front = createFront({ vms, store, images, readiness, hostToken, log });
+  const front = createFront({ vms, store, images: images.all, readiness, hostToken, log });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
   const disk = await FreeDisk.open(run.disks);
   const told = Promise.withResolvers<void>();
   const onTold = told.resolve;
-  const heartbeats = heartbeatsOf(base, { images, readiness, url, disk, onTold });
+  const heartbeats = heartbeatsOf(base, { images: images.all, readiness, url, disk, onTold });
   events.on("changed", () => heartbeats.touch());
   heartbeats.start();
-  if (abilities.qemu !== null) await image.start();
+  if (abilities.qemu !== null) await images.base.start();
   heartbeats.hurry();
-  const shown = { config, url, abilities, readiness, vms, image, run, disk, told: told.promise };
-  return new VmService({ ...shown, sweep, localVolumes, liveVolumes, heartbeats, front, egress });
-}
-
-interface HeartbeatSources extends Pick<HeartbeatParts, "images" | "readiness" | "url"> {
-  disk: FreeDisk;
-  /** The gateway knows what is served here. */
-  onTold: () => void;
-}
-
-function heartbeatsOf(
-  { config, abilities, vms, capacity, store, log }: Base,
-  { disk, onTold, ...own }: HeartbeatSources,
-): Heartbeats<VmHeartbeat> {
-  const { gatewayUrl, hostToken, hostId } = config;
-  const durable = new DurableSnapshots(store);
-  const known = { ...own, config, abilities, vms, capacity };
-  return new Heartbeats({
-    gatewayUrl,
-    hostId,
-    hostToken,
-    log,
-    call: fetch,
-    nextBeat: () => {
-      const [templates, durableSnapshots] = [templatesIn(store), durable.next];
-      return heartbeatOf({ ...known, freeDiskGb: disk.freeGb, templates, durableSnapshots });
-    },
-    onAnswer: (reply, beat) => {
-      if (saysEnough(beat, config.warm)) onTold();
-      const again = new Set(reply.again);
-      vms.forget(beat.vms.filter(({ id }) => !again.has(id)));
-      durable.heard((beat.durableSnapshots ?? []).filter((id) => !again.has(id)));
-      for (const id of reply.end) void vms.end(id);
-    },
-  });
+  const shown = { config, url, abilities, readiness, vms, run, disk, images, sweep };
+  const parts = { localVolumes, liveVolumes, heartbeats, front, egress, told: told.promise };
+  return new VmService({ ...shown, ...parts });
 }
 
 async function openBase(config: VmHostConfig, log: Log): Promise<Base> {
@@ -174,28 +141,43 @@ async function openBase(config: VmHostConfig, log: Log): Promise<Base> {
 
 /** What is opened once an image is there needs these besides. */
 interface Opening extends Base {
-  images: Images;
+  images: HostImages;
   readiness: Readiness;
   sweep: CacheSweep;
 }
 
 /** Opens what makes machines, once an image is there. */
 async function makeReady(opening: Opening, bootable: Bootable): Promise<void> {
-  const { config, events, readiness, sweep, log } = opening;
+  const { config, events, readiness, sweep, images, log } = opening;
   readiness.notReady(TRYING);
   try {
     const machinery = await openMachinery(opening, bootable);
     readiness.ready(machinery);
     const folder = goldenIn(config.cacheDir);
-    void sweep.start(bootable, (now) => dropReplaced(folder, bootable, now, log));
+    const used = (): Bootable[] => images.all.bootables;
+    void sweep.start(used, (now) => dropReplaced(folder, used(), now, log));
     log.info({ accelerator: machinery.driver.accelerator }, "machines_ready");
-    if (config.warm > 0) machinery.warm.start();
+    void makeDesktopsReady(opening, machinery, bootable);
   } catch (error) {
     const reason = messageOf(error).slice(0, 500);
     readiness.notReady(reason);
     log.error({ reason }, "machines_impossible");
   }
   events.emit("changed");
+}
+
+/** The image of desktops is looked for, and built, once the first sandbox is warm: a start waits for that one alone. */
+async function makeDesktopsReady(
+  { config, images, log }: Opening,
+  { warm }: Machinery,
+  bootable: Bootable,
+): Promise<void> {
+  const first = warm.keep(bootable, config.warm);
+  try {
+    await images.desktop.start(async () => void (await inTime(first, DESKTOP_PATIENCE_MS)));
+  } catch (error) {
+    log.error({ reason: messageOf(error) }, "desktops_impossible");
+  }
 }
 
 async function openMachinery(opening: Opening, bootable: Bootable): Promise<Machinery> {
@@ -218,9 +200,8 @@ async function openMakers(base: Base, bootable: Bootable) {
   const budgetBytes = config.goldenBytes;
   const goldenMachines = new GoldenMachines({ driver, folder, budgetBytes, log, settle });
   const maker = new Maker(driver, goldenMachines, log, () => void events.emit("golden"));
-  const spec = { ...bootable, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
   const onChange = (): void => void events.emit("changed");
-  const warm = new WarmMachines({ maker, spec, wanted: config.warm, log, onChange });
+  const warm = new WarmSets({ maker, log, onChange });
   events.on("golden", () => warm.fill());
   const placer = new Placer({ vms, maker, warm, capacity, volumes, hasEgress, log });
   return { driver, goldenMachines, maker, warm, placer };
@@ -280,10 +261,18 @@ function openShared(base: Base, { placer }: Makers, { keeper, finder }: Saving) 
 }
 
 function openBuilds(opening: Opening, makers: Makers, { keeper, finder }: Saving): Builds {
-  const { config, log, events, store, images, capacity, abilities } = opening;
+  const { config, log, events, store, capacity, abilities } = opening;
   const { driver, maker, goldenMachines } = makers;
   const { hasEgress } = abilities;
-  const begin = { images, driver, maker, goldenMachines, keeper, finder, hasEgress };
+  const begin = {
+    images: opening.images.all,
+    driver,
+    maker,
+    goldenMachines,
+    keeper,
+    finder,
+    hasEgress,
+  };
   const bases = new Bases(begin);
   const steps = new StepCache(store, keeper, config.stepCacheBytes);
   const onChange = (): void => void events.emit("changed");

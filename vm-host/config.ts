@@ -26,6 +26,13 @@ export const VM_HOST_SETTINGS = {
     meaning: "How many warm machines the host keeps, at most 64.",
     schema: count.max(MOST_VMS),
   }),
+  warmDesktops: setting({
+    name: "SVC_WARM_DESKTOP",
+    default: "1",
+    unit: "machines",
+    meaning: "How many warm desktops the host keeps, at most 64, once their image is there.",
+    schema: count.max(MOST_VMS),
+  }),
   maxVms: setting({
     name: "SVC_MAX_VM",
     default: String(MOST_VMS),

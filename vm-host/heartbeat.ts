@@ -1,13 +1,20 @@
 import type { VmHeartbeat } from "@svc/contract/host-protocol/vms.ts";
 import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
+import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
+import type { Log } from "@svc/host-kit/log.ts";
+import { templatesIn } from "./builds/builds.ts";
 import type { Abilities } from "./computer.ts";
 import type { VmHostConfig } from "./config.ts";
+import type { FreeDisk } from "./disk/free-disk.ts";
 import type { VmDriver } from "./driver.ts";
+import { BASE } from "./images/base.ts";
 import type { Images } from "./images/images.ts";
-import { type Readiness, TRYING } from "./machinery.ts";
+import { type Readiness, TRYING, capabilitiesOf } from "./machinery.ts";
 import type { Capacity } from "./machines/capacity.ts";
 import { hostNowMs } from "./machines/use.ts";
 import type { Vms } from "./machines/vms.ts";
+import { DurableSnapshots } from "./records/durable-snapshots.ts";
+import type { RecordStore } from "./records/store.ts";
 
 export interface HeartbeatParts {
   config: VmHostConfig;
@@ -22,6 +29,49 @@ export interface HeartbeatParts {
   templates: string[];
   /** Ids of snapshots in the object store of which the gateway has not heard. */
   durableSnapshots: string[];
+}
+
+/** What a host's heartbeats are made of, and tell. */
+export interface HeartbeatSources extends Pick<
+  HeartbeatParts,
+  "config" | "abilities" | "vms" | "capacity"
+> {
+  store: RecordStore;
+  log: Log;
+}
+
+interface ServedSources extends Pick<HeartbeatParts, "images" | "readiness" | "url"> {
+  disk: FreeDisk;
+  /** The gateway knows what is served here. */
+  onTold: () => void;
+}
+
+/** The heartbeats of a host, with what their answers ask of it. */
+export function heartbeatsOf(
+  { config, abilities, vms, capacity, store, log }: HeartbeatSources,
+  { disk, onTold, ...own }: ServedSources,
+): Heartbeats<VmHeartbeat> {
+  const { gatewayUrl, hostToken, hostId } = config;
+  const durable = new DurableSnapshots(store);
+  const known = { ...own, config, abilities, vms, capacity };
+  return new Heartbeats({
+    gatewayUrl,
+    hostId,
+    hostToken,
+    log,
+    call: fetch,
+    nextBeat: () => {
+      const [templates, durableSnapshots] = [templatesIn(store), durable.next];
+      return heartbeatOf({ ...known, freeDiskGb: disk.freeGb, templates, durableSnapshots });
+    },
+    onAnswer: (reply, beat) => {
+      if (saysEnough(beat, config.warm)) onTold();
+      const again = new Set(reply.again);
+      vms.forget(beat.vms.filter(({ id }) => !again.has(id)));
+      durable.heard((beat.durableSnapshots ?? []).filter((id) => !again.has(id)));
+      for (const id of reply.end) void vms.end(id);
+    },
+  });
 }
 
 /** What the host says of itself at this moment, with the next sequence number. */
@@ -40,12 +90,12 @@ export function heartbeatOf(parts: HeartbeatParts): VmHeartbeat {
       accel: shortened(machinery.driver.accelerator),
       platform: machinery.driver.platform,
     }),
-    capabilities: machinery ? [...machinery.driver.capabilities] : [],
+    capabilities: [...capabilitiesOf(readiness, images)],
     isolation: abilities.isConfined ? "uid" : "none",
     egress: abilities.hasEgress ? "filtered" : "off",
     weaknesses: weaknessesOf(abilities),
     egressAllow: config.egressAllow.map(allowanceText),
-    warm: machinery?.warm.idle ?? 0,
+    warm: machinery?.warm.idleOf(BASE.name) ?? 0,
     free: { ...capacity.free, diskGb: freeDiskGb },
     images: images.reports(),
     ...(hint !== null && { hint }),
@@ -59,9 +109,9 @@ export function heartbeatOf(parts: HeartbeatParts): VmHeartbeat {
 /** Whether a beat says all that a start waits for: a warm machine, or why there is none. */
 export function saysEnough({ hint, images, accel, warm }: VmHeartbeat, wanted: number): boolean {
   if (hint !== undefined && hint !== TRYING) return true;
-  const isReady = images.some(({ state }) => state === "ready");
+  const image = images.find(({ name }) => name === BASE.name);
   // Of an image that is missing nothing is known until it was looked for.
-  if (!isReady) return images.some((image) => image.state === "building" || image.hint);
+  if (image?.state !== "ready") return image?.state === "building" || image?.hint !== undefined;
   return accel !== undefined && hint === undefined && warm >= Math.min(1, wanted);
 }
 

@@ -1,7 +1,9 @@
 import type { Builds } from "./builds/builds.ts";
-import type { VmDriver } from "./driver.ts";
+import type { Capability, VmDriver } from "./driver.ts";
+import { DESKTOP } from "./images/desktop.ts";
+import type { Images } from "./images/images.ts";
 import type { Placer } from "./machines/placer.ts";
-import type { WarmMachines } from "./machines/warm-machines.ts";
+import type { WarmSets } from "./machines/warm-sets.ts";
 import type { Shipper } from "./records/shipper.ts";
 import type { SharedMachines } from "./shared/machines.ts";
 import type { VmStates } from "./states/states.ts";
@@ -10,13 +12,24 @@ import type { VmStates } from "./states/states.ts";
 export interface Machinery {
   driver: VmDriver;
   placer: Placer;
-  warm: WarmMachines;
+  warm: WarmSets;
   states: VmStates;
   shared: SharedMachines;
   builds: Builds;
   shipper: Shipper;
   /** Ends every call to the object store. */
   closing: AbortController;
+}
+
+/** What this host can do of what only some hosts can. */
+export function capabilitiesOf(
+  { machinery }: Pick<Readiness, "machinery">,
+  images: Images,
+): Set<Capability> {
+  if (!machinery) return new Set();
+  const found = images.find(DESKTOP.name);
+  const hasDesktop = found !== null && "bootable" in found;
+  return new Set([...machinery.driver.capabilities, ...(hasDesktop ? ["desktop" as const] : [])]);
 }
 
 /** Said of a host while it tries its first machine. */

@@ -9,7 +9,8 @@ import type { TableLine } from "@svc/host-kit/start-messages.ts";
 import { START_TIMES } from "@svc/host-kit/start-times.ts";
 import type { FreeDisk } from "./disk/free-disk.ts";
 import { weaknessesOf } from "./heartbeat.ts";
-import type { ImageKeeper } from "./images/keeper.ts";
+import { BASE } from "./images/base.ts";
+import type { HostImages } from "./images/host-images.ts";
 import type { CacheSweep } from "./images/sweep.ts";
 import type { Run } from "./janitor.ts";
 import type { Machinery, Readiness } from "./machinery.ts";
@@ -27,7 +28,7 @@ export interface ServiceParts {
   abilities: Abilities;
   readiness: Readiness;
   vms: Vms;
-  image: ImageKeeper;
+  images: HostImages;
   sweep: CacheSweep;
   localVolumes: LocalVolumes;
   liveVolumes: LiveVolumes;
@@ -57,25 +58,35 @@ export class VmService {
 
   /** What the banner says of this host. */
   get table(): TableLine[] {
-    const { abilities, readiness, image, config } = this.#parts;
+    const { abilities, readiness, images, config } = this.#parts;
     const { machinery, hint } = readiness;
     const { warm } = config;
     const none =
-      warm > 0 && !machinery?.warm.idle ? " None is warm yet: the first create boots one." : "";
+      warm > 0 && !machinery?.warm.idleOf(BASE.name)
+        ? " None is warm yet: the first create boots one."
+        : "";
     const able = `QEMU ${abilities.qemu}, keeps ${warm} warm (SVC_WARM_VM).${none}`;
-    const note = machinery ? able : (hint ?? image.hint);
+    const note = machinery ? able : (hint ?? images.base.hint);
     const weak = weaknessesOf(abilities).join(" ");
     const notes = [note, weak].filter(Boolean).join(" ");
-    return [{ what: "sandboxes", on: machinery !== null, note: notes }];
+    const hasDesktops = machinery !== null && images.desktop.bootable !== null;
+    const desktops = `keeps ${config.warmDesktops} warm (SVC_WARM_DESKTOP).`;
+    const withoutBase = "Their image is built once sandboxes are ready.";
+    const missing = machinery ? images.desktop.hint : withoutBase;
+    return [
+      { what: "sandboxes", on: machinery !== null, note: notes },
+      { what: "desktops", on: hasDesktops, note: hasDesktops ? desktops : missing },
+    ];
   }
 
   /** Pauses every machine that has an owner, ends the others, and leaves nothing but the records. */
   async stop(): Promise<void> {
-    const { config, readiness, vms, image, sweep, liveVolumes, localVolumes } = this.#parts;
+    const { config, readiness, vms, images, sweep, liveVolumes, localVolumes } = this.#parts;
     const { heartbeats, front, egress, run, disk } = this.#parts;
     const { machinery } = readiness;
     disk.close();
-    image.close();
+    images.base.close();
+    images.desktop.close();
     sweep.close();
     vms.isDraining = true;
     await machinery?.states.pauseAll(config.stopMs - AFTER_PAUSES_MS);

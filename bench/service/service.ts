@@ -24,6 +24,7 @@ export class Service {
       SVC_PORT: "0",
       // Machines of their own accord would take the processor from what is measured.
       SVC_WARM_VM: "0",
+      SVC_WARM_DESKTOP: "0",
       SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDirOf(folder),
       SVC_LOG_LEVEL: "warn",

@@ -45,6 +45,7 @@ export class Bed {
       SVC_LOG_LEVEL: "warn",
       SVC_BUILD_IMAGES: "0",
       SVC_WARM_VM: "1",
+      SVC_WARM_DESKTOP: "0",
     });
     const hostUrl = await host.ready();
     const bed = new Bed(gateway, hostUrl, key, "org_bench");

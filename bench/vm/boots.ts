@@ -59,7 +59,7 @@ export class Boots {
     const began = performance.now();
     const machine = await this.#driver.boot(this.#spec);
     const guest = new Guest(machine);
-    await guest.identify(newSelf({}, true), BOOT_MS);
+    await guest.identify(newSelf({ envs: {}, hasNetwork: true }), BOOT_MS);
     await guest.exec({ cmd: "/bin/true" });
     const ms = performance.now() - began;
     await machine.destroy();

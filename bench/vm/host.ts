@@ -34,6 +34,7 @@ export class VmHost {
       SVC_STATE_DIR: tempFolder(),
       SVC_LOG_LEVEL: "warn",
       SVC_WARM_VM: "0",
+      SVC_WARM_DESKTOP: "0",
       ...env,
     });
     const host = new VmHost(program, gateway, await program.ready());

@@ -1,5 +1,6 @@
 import { openMap } from "../open-map.ts";
 import * as z from "zod";
+import { Resolution, VmKind } from "../vm/machine.ts";
 import { SYNC_WORD_BYTES } from "./sync-word.ts";
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
@@ -9,7 +10,7 @@ const label = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
 export const Identity = z.object({
   /** Grows with every life of the same machine. */
   generation: z.int().nonnegative(),
-  kind: z.enum(["sandbox", "desktop"]),
+  kind: VmKind,
   /** Told to customers in `rpc.hello`: a new value means that their handles are gone. */
   bootId: z.string().min(1).max(64),
   /** Milliseconds since the epoch, read right before sending. */
@@ -26,6 +27,8 @@ export const Identity = z.object({
   /** Folder and user of commands that name none: of a machine made of a custom template. */
   cwd: z.string().startsWith("/").max(4096).exactOptional(),
   user: z.string().max(32).exactOptional(),
+  /** Of a desktop: the size of its screen, should the screen be started again. */
+  resolution: Resolution.exactOptional(),
   /** The machine goes on from a record: its TCP connections have lost their other side and are dropped. */
   dropConnections: z.literal(true).exactOptional(),
   /** Begins the next life of the ports. Secret; kept with every snapshot of this life. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
-import { Enforcement, Envs, Isolation, VmKind, VmSize } from "../vm/machine.ts";
+import { Enforcement, Envs, Isolation, Resolution, VmKind, VmSize } from "../vm/machine.ts";
 import { VolumeMount } from "./volumes.ts";
 import { HostPlatform, SnapshotId, Stored } from "./vm-states.ts";
 
@@ -25,10 +25,7 @@ export const PlaceVm = z.object({
   envs: Envs,
   volumes: z.array(VolumeMount).max(LIMITS.volumesMounted).exactOptional(),
   /** Desktops: `1280x720`. */
-  resolution: z
-    .string()
-    .regex(/^\d{1,5}x\d{1,5}$/)
-    .exactOptional(),
+  resolution: Resolution.exactOptional(),
   record: z.boolean().exactOptional(),
 });
 export type PlaceVm = z.infer<typeof PlaceVm>;

@@ -3,7 +3,15 @@ import { LIMITS } from "../limits.ts";
 import { openMap } from "../open-map.ts";
 import { LifecycleWanted } from "./lifecycle.ts";
 import { MountPath } from "./mount-path.ts";
-import { BUILT_IN_TEMPLATES, Envs, Isolation, TEXTS, VM_SIZES, VmKind } from "./machine.ts";
+import {
+  BUILT_IN_TEMPLATES,
+  Envs,
+  Isolation,
+  Resolution,
+  TEXTS,
+  VM_SIZES,
+  VmKind,
+} from "./machine.ts";
 
 /** A size that may be asked for. With `isolation: "shared"` the maximum is lower (document 2, Limits). */
 const size = ({ least, most }: { least: number; most: number }) =>
@@ -43,10 +51,7 @@ export const CreateSandbox = z.object({
   metadata: Labels.nullish(),
   timeoutMs: timeoutMs.nullish(),
   lifecycle: LifecycleWanted.nullish(),
-  resolution: z
-    .string()
-    .regex(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, "must be <width>x<height>")
-    .nullish(),
+  resolution: Resolution.nullish(),
   record: z.boolean().nullish(),
   volumes: Mounts.nullish(),
 });

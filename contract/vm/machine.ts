@@ -18,6 +18,35 @@ export const BUILT_IN_TEMPLATES = {
   code: "desktop",
 } as const satisfies Record<string, VmKind>;
 
+/** Built-in templates whose image has another name than they. */
+const IMAGES: Partial<Record<string, string>> = { default: "desktop", workstation: "desktop" };
+
+/** The image that a machine of a built-in template begins with. A host may lack it. */
+export const imageOfTemplate = (name: string): string => IMAGES[name] ?? name;
+
+/** The largest screen of a desktop (decisions). */
+export const SCREEN_MOST = { width: 3840, height: 2160 } as const;
+
+/** The screen of a desktop that asks for none (document 2). */
+export const SCREEN_DEFAULT = "1280x720";
+
+/** A `1280x720` as numbers. */
+export function sizeOfScreen(resolution: string): { width: number; height: number } {
+  const [width = 0, height = 0] = resolution.split("x").map(Number);
+  return { width, height };
+}
+
+function isPossible(resolution: string): boolean {
+  const { width, height } = sizeOfScreen(resolution);
+  return width <= SCREEN_MOST.width && height <= SCREEN_MOST.height;
+}
+
+/** The size of a desktop's screen, `1280x720`. */
+export const Resolution = z
+  .string()
+  .regex(/^[1-9]\d{1,4}x[1-9]\d{1,4}$/, "must be <width>x<height>")
+  .refine(isPossible, `must be at most ${SCREEN_MOST.width}x${SCREEN_MOST.height}`);
+
 /** Sizes of a machine that may be asked for (document 2, Limits). */
 export const VM_SIZES = {
   cpu: { least: 1, most: 8, default: 2 },

@@ -7,6 +7,14 @@ const BASE = {
   SHELL: "/bin/bash",
 } as const;
 
+/** What programs with windows look for besides (vm-host/images/desktop/desktop.sh). */
+export const DESKTOP_ENV = {
+  DISPLAY: ":1",
+  DBUS_SESSION_BUS_ADDRESS: "unix:path=/run/svc/bus",
+  PULSE_SERVER: "unix:/run/svc/pulse",
+  XDG_RUNTIME_DIR: "/run/svc",
+} as const;
+
 /** The environment of a command: base, session, its own; the later wins. */
 export function commandEnv(
   home: string,

@@ -22,6 +22,10 @@ export async function assume(
   const began = performance.now();
   const clockStepMs = identity.nowMs - Date.now();
   const isRenamed = !before || namesOf(before) !== namesOf(identity);
+  const { resolution } = identity;
+  // Read by the screen when it is started again.
+  if (resolution !== undefined && resolution !== before?.resolution)
+    replace(join(root, "run/svc/resolution"), `${resolution}\n`);
   // The helper does them in this order. The clock first: the other steps take time, and `nowMs` grows old.
   await Promise.all([
     !isShare && launcher.setClock(identity.nowMs),

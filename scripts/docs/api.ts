@@ -54,7 +54,7 @@ const SOCKETS = `## WebSockets
 | \`/ws/:sessionId\` | Playwright's own protocol | 401 bad id or older than 90 minutes · 404 malformed path, ended, or its pool away for 15 s · 428 version not served · 429 the session has 32 sockets · 502 the pool failed |
 | \`/cdp/:sessionId\` | raw DevTools protocol | the same, without 428 |
 | \`/control/:id\` | the control channel of a sandbox | 404 bad id, gone · 409 not running · the refusals of a resume · 429 the machine has 64 control sockets · 502 the machine failed |
-| \`/stream/:id\` | the screen of a desktop | 404 bad id, gone, or a sandbox |
+| \`/stream/:id\` | the screen of a desktop, as RFB; \`?view=1\` only watches | 404 bad id, gone, or a sandbox · 409 not running · the refusals of a resume · 429 the desktop has 16 viewers · 502 the machine failed |
 
 The signed id in the URL is the capability: no key is asked, and anyone who has the URL can drive the browser or the machine.
 `;

@@ -49,7 +49,7 @@ async function control(c: AppContext, id: string, sandbox: Sandbox): Promise<Res
   return toMachine(c, id, sandbox, "control");
 }
 
-/** The bytes of RFB, both ways. */
+/** The bytes of RFB, both ways. `?view=1`: the host passes no input on. */
 async function stream(c: AppContext, id: string, sandbox: Sandbox): Promise<Response> {
   const kind = await sandbox.kind();
   if (kind === "desktop") return toMachine(c, id, sandbox, "stream");
@@ -69,7 +69,9 @@ async function toMachine(
     return new Response(`${place.refused.message}\n`, { status });
   }
   const bearer = await hostBearer(c.env, { org: place.org, id });
-  return relay(c.req.raw, hostUrl(place.url, "vms", id, what), bearer, "sandbox's machine");
+  const target = hostUrl(place.url, "vms", id, what);
+  if (what === "stream" && c.req.query("view") === "1") target.searchParams.set("view", "1");
+  return relay(c.req.raw, target, bearer, "sandbox's machine");
 }
 
 const noSandbox = (): Response => refuse(404, "There is no such sandbox.");

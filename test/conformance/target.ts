@@ -55,6 +55,7 @@ async function startHere(): Promise<Target> {
       ...cleanEnv(),
       SVC_PORT: "0",
       SVC_WARM_VM: "0",
+      SVC_WARM_DESKTOP: "0",
       SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDir,
       SVC_EGRESS_ALLOW: site.address,

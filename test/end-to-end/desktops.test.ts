@@ -92,6 +92,10 @@ describe("the screen of a desktop", () => {
     expect(headers).not.toMatch(/a=1|"Bearer x"/);
     expect(String(await answerTo(socket, "url"))).toBe(`/vms/${desktop.sessionId}/stream`);
     socket.close();
+    const watching = await open(`${desktop.streamUrl}?view=1&other=2`);
+    const asked = String(await answerTo(watching, "url"));
+    expect(asked).toBe(`/vms/${desktop.sessionId}/stream?view=1`);
+    watching.close();
   });
 
   test.each([1000, 1012, 4404, 4409, 4410])(

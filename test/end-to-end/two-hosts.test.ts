@@ -103,6 +103,7 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
     second = await VmHostProcess.start(machines.gateway, "vm-second", {
       SVC_CACHE_DIR: cache,
       SVC_WARM_VM: "0",
+      SVC_WARM_DESKTOP: "0",
     });
     expect(await resume(paused)).toMatchObject({ state: "running" });
     expect(await sh(paused, LEFT)).toBe(later);

@@ -28,6 +28,7 @@ const QUIET = {
   SVC_WARM_FAST: "1",
   SVC_WARM_STEALTH: "0",
   SVC_WARM_VM: "0",
+  SVC_WARM_DESKTOP: "0",
   SVC_BUILD_IMAGES: "0",
   SVC_STOP_MS: "90000",
 };

@@ -107,6 +107,6 @@ export class Bases {
 
   /** During a build each command is told its environment; the machine itself has none. */
   #self(envs: Record<string, string>) {
-    return newSelf({ ...envs }, this.#parts.hasEgress);
+    return newSelf({ envs, hasNetwork: this.#parts.hasEgress });
   }
 }

@@ -3,10 +3,15 @@ import { join } from "node:path";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
 import { Holds } from "./holds.ts";
-import { NOTE, readNote } from "./note.ts";
+import { NOTE, type Note, readNote } from "./note.ts";
 
 /** Another host of the folder may be of another version: it touches what it uses. */
 const UNUSED_MS = 24 * 60 * 60_000;
+
+type Origin = Pick<MachineSpec, "image" | "initrd">;
+
+const isOf = (note: Note, { image, initrd }: Origin): boolean =>
+  note.image === image.image && note.layer === initrd.hash;
 
 /**
  * Drops golden machines of images and agents that this host has no more, once nobody has used them for a day and no machine
@@ -15,14 +20,14 @@ const UNUSED_MS = 24 * 60 * 60_000;
  */
 export async function dropReplaced(
   folder: string,
-  { image, initrd }: Pick<MachineSpec, "image" | "initrd">,
+  used: readonly Origin[],
   now: number,
   log: Log,
 ): Promise<void> {
   const holds = new Holds(folder);
   for (const name of (await readdir(folder)).filter((found) => /^[0-9a-f]+$/.test(found))) {
     const note = await readNote(join(folder, name));
-    if (!note || note.isOwn || (note.image === image.image && note.layer === initrd.hash)) continue;
+    if (!note || note.isOwn || used.some((one) => isOf(note, one))) continue;
     const found = await stat(join(folder, name, NOTE)).catch(() => null);
     if (!found || now - found.mtimeMs < UNUSED_MS || (await holds.areOn(name))) continue;
     await rm(join(folder, name), { recursive: true, force: true });

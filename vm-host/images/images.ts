@@ -12,6 +12,12 @@ export class Images {
     this.#keepers = new Map(Object.entries(keepers));
   }
 
+  /** What machines can be made of now. */
+  get bootables(): Bootable[] {
+    const all = [...this.#keepers.values()].map(({ bootable }) => bootable);
+    return all.filter((bootable) => bootable !== null);
+  }
+
   /** Null where there is no image of this name. */
   find(name: string): FoundImage | null {
     const keeper = this.#keepers.get(name);

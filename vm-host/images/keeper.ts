@@ -33,6 +33,7 @@ export class ImageKeeper {
   #progress: Progress | null = null;
   #hint: string | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #isClosed = false;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -59,8 +60,8 @@ export class ImageKeeper {
     return `Image ${name} is missing. ${hint ?? "npm run images builds it."}`;
   }
 
-  /** Looks for the image at once, and then until it is there. */
-  async start(): Promise<void> {
+  /** Looks for the image at once, and then until it is there. `before`: what goes before a build. */
+  async start(before: () => Promise<void> = async () => {}): Promise<void> {
     const { cacheDir, recipe, mayBuild, log } = this.#options;
     if (await this.#look()) return;
     this.#timer = setInterval(() => void this.#watch(), LOOK_MS).unref();
@@ -69,6 +70,8 @@ export class ImageKeeper {
     const onProgress = (progress: Progress): void => void (this.#progress = progress);
     // What is said before the builder's first word.
     onProgress({ step: "waiting", percent: 0, pid: process.pid, at: Date.now() });
+    await before();
+    if (this.#isClosed) return;
     buildImage(cacheDir, recipe, onProgress).catch((error: unknown) => {
       this.#hint = messageOf(error);
       log.error({ image: recipe.name, reason: this.#hint }, "image_build_failed");
@@ -76,11 +79,16 @@ export class ImageKeeper {
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#stopLooking();
+  }
+
+  #stopLooking(): void {
     if (this.#timer) clearInterval(this.#timer);
   }
 
   async #watch(): Promise<void> {
-    if (await this.#look()) return this.close();
+    if (await this.#look()) return this.#stopLooking();
     const { cacheDir, recipe, onChange } = this.#options;
     const before = this.#progress?.percent;
     this.#progress = await readProgress(imagesIn(cacheDir), recipe.name, Date.now());

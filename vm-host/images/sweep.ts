@@ -34,10 +34,10 @@ export class CacheSweep {
   }
 
   /** Now, and again each hour; `before` drops what names images that nobody needs. */
-  async start(bootable: Bootable, before: (now: number) => Promise<void>): Promise<void> {
+  async start(used: () => Bootable[], before: (now: number) => Promise<void>): Promise<void> {
     const once = async (): Promise<void> => {
       await before(Date.now());
-      await this.sweep(bootable, Date.now());
+      await this.sweep(used(), Date.now());
     };
     const failed = (error: unknown): void =>
       this.#log.warn({ reason: messageOf(error) }, "cache_not_swept");
@@ -49,12 +49,13 @@ export class CacheSweep {
     clearInterval(this.#timer);
   }
 
-  async sweep({ image, initrd }: Bootable, now: number): Promise<void> {
+  async sweep(used: readonly Bootable[], now: number): Promise<void> {
     const images = imagesIn(this.#cacheDir);
     const initrds = initrdsIn(this.#cacheDir);
-    const own = [join(images, image.image), initrd.file];
+    const own = used.flatMap(({ image, initrd }) => [join(images, image.image), initrd.file]);
     for (const path of own) await utimes(path, now / 1000, now / 1000).catch(() => null);
-    const needed = new Set([image.image, initrd.hash, ...(await this.#named())]);
+    const mine = used.flatMap(({ image, initrd }) => [image.image, initrd.hash]);
+    const needed = new Set([...mine, ...(await this.#named())]);
     for (const name of await readdir(images).catch(() => []))
       if (NAME.test(name) && !needed.has(name)) await this.#drop(join(images, name), now);
     // What a build has left that broke off, and that no build has gone on with: each is as large as an image.

@@ -2,7 +2,8 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
 import type { GoldenMachine, Machine, MachineSpec, VmDriver } from "../driver.ts";
 import { Guest } from "../guest/guest.ts";
-import { newSelf } from "../guest/identity.ts";
+import { type Self, newSelf } from "../guest/identity.ts";
+import { kindOfImage } from "../images/recipes.ts";
 import type { LifeStart } from "../life.ts";
 import type { GoldenMachines } from "../golden/golden-machines.ts";
 
@@ -15,6 +16,19 @@ const FIRST_COMMANDS = [
   { cmd: "sh", args: ["-c", "true"] },
   { cmd: "python3", args: ["-c", "import pandas"] },
 ];
+
+/** Ends once window manager and panel are there; the first terminal has been opened and closed, so that its files are read. */
+const DRAWN = {
+  cmd: "sh",
+  args: [
+    "-c",
+    [
+      "until wmctrl -m && xdotool search --onlyvisible --class tint2; do sleep 0.2; done",
+      "timeout 30 lxterminal -e true",
+    ].join("\n"),
+  ],
+  timeoutMs: 120_000,
+};
 
 /** So often a machine takes an identity before it is frozen: what was compiled once is not yet compiled for what it sees. */
 const LIVES_BEFORE = 3;
@@ -84,15 +98,24 @@ export class Maker {
   }
 }
 
+/** Waits until the desktop of a booted machine is drawn: its clones begin with that. */
+async function settleDesktop(guest: Guest): Promise<void> {
+  const { exitCode, stderr } = await guest.exec(DRAWN);
+  if (exitCode !== 0) throw new Error(`the desktop did not come up: ${stderr}`);
+}
+
 /** Waits for a booted machine's agent and runs what its clones will run first, so that it is loaded and compiled. */
 export async function settle(machine: Machine): Promise<LifeStart> {
   const guest = new Guest(machine);
-  await guest.identify(newSelf({}, true), ANSWER_MS.boot);
+  const kind = kindOfImage(machine.spec.image);
+  const nobody = (): Self => newSelf({ kind, envs: {}, hasNetwork: true });
+  await guest.identify(nobody(), ANSWER_MS.boot);
   for (const { cmd, args } of FIRST_COMMANDS) await guest.exec({ cmd, args });
+  if (kind === "desktop") await settleDesktop(guest);
   await guest.warm();
   for (let life = 0; life < LIVES_BEFORE; life += 1) {
     guest.begin();
-    await guest.identify(newSelf({}, true), ANSWER_MS.boot, true);
+    await guest.identify(nobody(), ANSWER_MS.boot, true);
     await guest.exec({ cmd: "/bin/true" });
   }
   return guest.nextLife;

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { SCREEN_DEFAULT } from "@svc/contract/vm/machine.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
@@ -9,8 +10,10 @@ import { growToAsked } from "./grow-disk.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 import { Vm } from "./vm.ts";
 import { type Placed, type Vms, released } from "./vms.ts";
-import type { WarmMachines } from "./warm-machines.ts";
+import type { WarmSets } from "./warm-sets.ts";
 
+/** How long a desktop's screen may take to come up beside its machine's agent. */
+const SCREEN_MS = 60_000;
 /** How long after a warm machine was taken the next one is made. */
 const REFILL_MS = 1_000;
 
@@ -27,7 +30,7 @@ export interface MachineSource {
 export interface PlacerParts {
   vms: Vms;
   maker: Maker;
-  warm: WarmMachines;
+  warm: WarmSets;
   capacity: Capacity;
   volumes: Volumes;
   /** Machines have a way out that is filtered; without a filter they have no network. */
@@ -83,7 +86,7 @@ export class Placer {
       const vm = await this.#own(placing, made);
       if (!vm) {
         giveBack();
-        warm.keep(made);
+        warm.adopt(made);
         return released();
       }
       vm.placed.acquiredMs = Date.now() - startedAt;
@@ -102,20 +105,24 @@ export class Placer {
   async #own({ id, ask, source, givenUp }: Placing, made: Made): Promise<Vm | null> {
     const { volumes, hasEgress, log } = this.#parts;
     const { machine, guest, how } = made;
-    const { isolation, envs } = ask;
+    const { kind, isolation, envs, resolution } = ask;
     try {
       if (!(await isWaitedFor(made, givenUp))) return null;
       const hasNetwork = isolation !== "hardened" && hasEgress;
       if (!source.isIdentified) {
         if (!hasNetwork) await machine.setNetwork(false);
-        await guest.identify(newSelf(envs, hasNetwork), ANSWER_MS[how]);
+        const screen = resolution !== undefined && { resolution };
+        await guest.identify(newSelf({ kind, envs, hasNetwork, ...screen }), ANSWER_MS[how]);
       }
       const diskGb = source.diskGb ?? (await growToAsked(made, ask.diskGb));
       await volumes.attach(id, ask.volumes ?? [], made);
       const { cpu, memMb } = machine.spec;
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
       const got = { cpu, memMb, diskGb, isolation, enforcement, how, acquiredMs: 0 };
-      return new Vm(id, machine, guest, got);
+      const vm = new Vm(id, machine, guest, got);
+      // A fork has the screen of its origin, as it was.
+      if (!source.isIdentified) await vm.screen?.begin(resolution ?? SCREEN_DEFAULT, SCREEN_MS);
+      return vm;
     } catch (error) {
       const console = (await machine.console()).slice(-1_000);
       log.warn({ how, console }, "machine_not_identified");

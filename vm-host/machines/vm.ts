@@ -1,9 +1,11 @@
+import type { Duplex } from "node:stream";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { VmPlaced, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import { type Ending, EndingNews } from "./ending.ts";
+import { SCREEN_PORT, Screen } from "../screen/screen.ts";
 import { Places } from "./places.ts";
 import { MachineUse } from "./use.ts";
 
@@ -41,9 +43,13 @@ export class Vm {
   readonly guest: Guest;
   readonly placed: Omit<VmPlaced, "seq" | "bootId">;
   readonly sockets = new Set<CustomerSocket>();
+  /** Of a desktop. */
+  readonly screen: Screen | null;
   readonly use = new MachineUse(() => this.#onUse());
   /** Requests and sockets of previews. */
   readonly previews = new Places(LIMITS.machinePreviews);
+  /** Viewers of a desktop; their sockets end as those of previews do. */
+  readonly viewers = new Places(LIMITS.machineViewers);
   readonly previewSockets = new Set<PreviewSocket>();
   /** Whose it is, as its calls say. */
   org: string | null = null;
@@ -67,6 +73,8 @@ export class Vm {
     this.machine = machine;
     this.guest = guest;
     this.placed = placed;
+    const dial = (): Promise<Duplex> => guest.dial(SCREEN_PORT);
+    this.screen = guest.self.kind === "desktop" ? new Screen(dial) : null;
   }
 
   /** Notes a request. A parked machine goes on before the request is answered. */

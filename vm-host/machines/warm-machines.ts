@@ -1,6 +1,7 @@
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
 import { newSelf } from "../guest/identity.ts";
+import { kindOfImage } from "../images/recipes.ts";
 import { ANSWER_MS, type Made, type Maker } from "./maker.ts";
 
 const RETRY_MS = 5_000;
@@ -24,6 +25,7 @@ export class WarmMachines {
   #filling: Promise<void> | null = null;
   readonly #log: Log;
   readonly #onChange: () => void;
+  readonly #first = Promise.withResolvers<void>();
   #isClosed = false;
 
   /** Keeps so many clones of one machine ready, from `start` on. */
@@ -33,6 +35,11 @@ export class WarmMachines {
     this.#wanted = wanted;
     this.#log = log;
     this.#onChange = onChange;
+  }
+
+  /** Resolves when the first machine is ready. */
+  get first(): Promise<void> {
+    return this.#first.promise;
   }
 
   get idle(): number {
@@ -96,6 +103,7 @@ export class WarmMachines {
   #add(made: Made): void {
     if (this.#isClosed) return void made.machine.destroy();
     this.#ready.push(made);
+    this.#first.resolve();
     this.#onChange();
     void made.machine.exited.then(() => this.#lost(made));
   }
@@ -108,7 +116,8 @@ export class WarmMachines {
   /** A machine that has answered once: what the host emulates for that is translated then. */
   async #settled(made: Made, from: keyof typeof ANSWER_MS): Promise<Made> {
     try {
-      await made.guest.identify(newSelf({}, true), ANSWER_MS[from]);
+      const kind = kindOfImage(made.machine.spec.image);
+      await made.guest.identify(newSelf({ kind, envs: {}, hasNetwork: true }), ANSWER_MS[from]);
       await made.guest.exec({ cmd: "/bin/true" });
       return { ...made, how: "warm" };
     } catch (error) {

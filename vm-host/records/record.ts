@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { RecordId, SnapshotPlatform } from "@svc/contract/host-protocol/vm-states.ts";
 import { openMap } from "@svc/contract/open-map.ts";
 import { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
-import { Isolation } from "@svc/contract/vm/machine.ts";
+import { Isolation, Resolution, VmKind } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
 import { MountedVolume } from "../disk/mounted-volume.ts";
 import { Manifest } from "../images/store.ts";
@@ -19,6 +19,8 @@ const count = z.int().nonnegative();
 export const newRecordId = (): string => `rec_${randomBytes(12).toString("hex")}`;
 
 const Self = z.object({
+  /** Records of before there were desktops do not say it. */
+  kind: VmKind.default("sandbox"),
   bootId: z.string(),
   hostname: z.string(),
   machineId: z.string(),
@@ -26,6 +28,7 @@ const Self = z.object({
   hasNetwork: z.boolean(),
   cwd: z.string().exactOptional(),
   user: z.string().exactOptional(),
+  resolution: Resolution.exactOptional(),
 });
 
 const RecordKind = z.enum(["paused", "checkpoint", "snapshot", "copy", "step", "home"]);

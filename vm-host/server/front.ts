@@ -10,6 +10,7 @@ import { openControl } from "./control.ts";
 import { downloadFile, uploadFile } from "./files.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 import { forwardRequest, forwardUpgrade } from "./ports.ts";
+import { openStream } from "./stream.ts";
 import {
   checkpointVm,
   endUnusedVm,
@@ -97,6 +98,7 @@ async function upgrade(
   if (!vm) return refuseUpgrade(socket, 404, "No such machine\n", OWN_ANSWER);
   const [name = ""] = rest.split(/[/?]/);
   if (name === "control") return openControl(vm, request, socket, head);
+  if (name === "stream") return openStream(vm, request, socket, head);
   if (name === "ports") return forwardUpgrade(vm, rest, request, socket, head);
   refuseUpgrade(socket, 404, "Not found\n", OWN_ANSWER);
 }

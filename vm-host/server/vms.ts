@@ -6,6 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
+import { capabilitiesOf } from "../machinery.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
 import { replyAbsent, replyPaused } from "./broken-call.ts";
@@ -19,7 +20,7 @@ function missingCapabilities(ask: PlaceVm, can: Can): string[] {
   const { kind, volumes, record } = ask;
   return [
     missingForShare(ask),
-    kind === "desktop" ? ["desktop"] : [],
+    kind === "desktop" && !can("desktop") ? ["desktop"] : [],
     volumes?.length && !can("volumes.mount") ? ["volumes.mount"] : [],
     record ? ["recording"] : [],
   ].flat();
@@ -31,7 +32,8 @@ export async function placeVm(call: VmCall): Promise<void> {
   const ask = PlaceVm.safeParse(await readJson(request, LIMITS.hostBodyBytes));
   if (!ask.success) return replyText(response, 400, "Malformed placement\n");
   const { machinery } = readiness;
-  const can: Can = (name) => machinery?.driver.capabilities.has(name) ?? false;
+  const capabilities = capabilitiesOf(readiness, images);
+  const can: Can = (name) => capabilities.has(name);
   const missing = missingCapabilities(ask.data, can);
   if (missing.length > 0) return refuseMissing(response, missing);
   const { source, isolation } = ask.data;

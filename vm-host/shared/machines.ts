@@ -85,7 +85,7 @@ export class SharedMachines {
     const startedAt = performance.now();
     const { vms, hasEgress } = this.#parts;
     const { id, org, ask } = wanted;
-    const self = newSelf(ask.envs, hasEgress);
+    const self = newSelf({ envs: ask.envs, hasNetwork: hasEgress });
     const { cpu, diskGb } = ask;
     const name = `s${randomBytes(6).toString("hex")}`;
     const memMb = shareMemory(ask.memMb);
@@ -131,7 +131,7 @@ export class SharedMachines {
     const { machine, guest, how } = made;
     try {
       if (!hasEgress) await machine.setNetwork(false);
-      await guest.identify(newSelf({}, hasEgress), ANSWER_MS[how]);
+      await guest.identify(newSelf({ envs: {}, hasNetwork: hasEgress }), ANSWER_MS[how]);
       await growDisk(made, SHARED_DISK_GB);
       return { ...whose, ...made };
     } catch (error) {

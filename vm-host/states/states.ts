@@ -141,7 +141,7 @@ export class VmStates {
       const { self: known } = before?.guest ?? finder.paused(id, "NotRunning").record;
       const stored = await finder.snapshot(org, snapshotId);
       if (!stored) throw new StateError(404, "UnknownSnapshot", "There is no such snapshot.");
-      const self = { ...known, bootId: newSelf({}, false).bootId };
+      const self = { ...known, bootId: newSelf({ envs: {}, hasNetwork: false }).bootId };
       const { isolation } = stored.record;
       const as = { id, org, self, isolation, ...(before && { before }) };
       const vm = await starter.start(stored, as);
@@ -263,7 +263,9 @@ export class VmStates {
     const saved = await keeper.savedMachineOf(stored);
     const hasNetwork = isolation !== "hardened" && hasEgress;
     const before = stored.record.self;
-    const self = { ...newSelf({ ...before.envs, ...envs }, hasNetwork), ...defaultsOf(before) };
+    const { kind } = before;
+    const fresh = newSelf({ kind, envs: { ...before.envs, ...envs }, hasNetwork });
+    const self = { ...fresh, ...defaultsOf(before) };
     const make = async () => {
       const { machine, guest } = await keeper.start(stored, self, true, saved);
       return { machine, guest, how: "fork" as const };

@@ -1,7 +1,8 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintVmId } from "@svc/contract/tokens.ts";
 import { lifecycleOf } from "@svc/contract/vm/lifecycle.ts";
-import type { VmKind } from "@svc/contract/vm/machine.ts";
+import type { VmSource } from "@svc/contract/host-protocol/vms.ts";
+import { type VmKind, imageOfTemplate } from "@svc/contract/vm/machine.ts";
 import type { SandboxCreated } from "@svc/contract/vm/sandbox.ts";
 import { savedOf } from "../snapshots/record.ts";
 import type { CreateSandboxOrder, SandboxMade } from "../../../durable-objects/sandbox/create.ts";
@@ -66,6 +67,12 @@ async function describe(
 export const defaultIdleMs = (kind: VmKind): number =>
   kind === "desktop" ? LIMITS.desktopIdleMs : LIMITS.sandboxIdleMs;
 
+/** The image of a built-in template; a custom template replaces it (withTemplate). */
+function imageOf(source: WantedSandbox["source"]): Extract<VmSource, { type: "image" }> {
+  const name = source.type === "image" ? imageOfTemplate(source.name) : "base";
+  return { type: "image", name };
+}
+
 async function orderOf(
   c: AppContext,
   wanted: WantedSandbox,
@@ -94,7 +101,7 @@ async function orderOf(
     volumes: wanted.volumes,
     body: {
       kind,
-      source: fork ? { type: "snapshot", id: fork.id, recordPath: "" } : { type: "image", name },
+      source: fork ? { type: "snapshot", id: fork.id, recordPath: "" } : imageOf(source),
       isolation,
       cpu,
       memMb,

@@ -4,6 +4,7 @@ import type { LifecycleWanted } from "@svc/contract/vm/lifecycle.ts";
 import {
   BUILT_IN_TEMPLATES,
   type Isolation,
+  SCREEN_DEFAULT,
   SHARED_SIZES,
   VM_SIZES,
   type VmKind,
@@ -59,7 +60,7 @@ export function wantedOf(asked: CreateSandbox): WantedSandbox {
     metadata: asked.metadata ?? {},
     timeoutMs: asked.timeoutMs ?? null,
     lifecycle: asked.lifecycle ?? {},
-    resolution: asked.resolution ?? "1280x720",
+    resolution: asked.resolution ?? SCREEN_DEFAULT,
     record,
     volumes: asked.volumes ?? [],
   };

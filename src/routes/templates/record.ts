@@ -1,9 +1,14 @@
 import type { HostRecord } from "@svc/contract/admin/hosts.ts";
-import { BUILT_IN_TEMPLATES, VM_SIZES, type VmKind } from "@svc/contract/vm/machine.ts";
+import {
+  BUILT_IN_TEMPLATES,
+  VM_SIZES,
+  type VmKind,
+  imageOfTemplate,
+} from "@svc/contract/vm/machine.ts";
 import type { BuiltInTemplate, Template } from "@svc/contract/vm/template.ts";
 import type { TemplateView } from "../../../control-plane/templates.ts";
 import { knownHosts } from "../../../durable-objects/fleet/registry.ts";
-import { hasImage, openVmHosts } from "../../../durable-objects/fleet/restorable.ts";
+import { hasImage, hostsWith, openVmHosts } from "../../../durable-objects/fleet/restorable.ts";
 
 /** The record of a template, without internal fields. */
 export function templateOf(view: TemplateView): Template {
@@ -41,12 +46,10 @@ function standingOf(
   hosts: HostRecord[],
 ): Pick<BuiltInTemplate, "state" | "error"> {
   const failed = (message: string) => ({ state: "failed" as const, error: { step: 0, message } });
-  if (kind === "desktop")
-    return hosts.some(({ capabilities }) => capabilities?.includes("desktop"))
-      ? { state: "ready" }
-      : failed("No registered VM host serves desktops.");
-  if (hosts.some((host) => hasImage(host, name))) return { state: "ready" };
-  const reports = hosts.flatMap(({ images = [] }) => images.filter((one) => one.name === name));
+  const wanted = imageOfTemplate(name);
+  const able = hostsWith(hosts, kind === "desktop" ? ["desktop"] : []);
+  if (able.some((host) => hasImage(host, wanted))) return { state: "ready" };
+  const reports = hosts.flatMap(({ images = [] }) => images.filter((one) => one.name === wanted));
   if (reports.some(({ state }) => state === "building")) return { state: "building" };
   return failed(reports.find(({ hint }) => hint)?.hint ?? "No registered VM host has its image.");
 }

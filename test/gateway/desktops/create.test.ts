@@ -38,7 +38,7 @@ describe("POST /desktops", () => {
     const [placed] = await host.calls("PUT");
     expect(PlaceVm.parse(placed?.body)).toEqual({
       kind: "desktop",
-      source: { type: "image", name: "default" },
+      source: { type: "image", name: "desktop" },
       isolation: "dedicated",
       cpu: 2,
       memMb: 2048,

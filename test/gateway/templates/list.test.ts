@@ -25,8 +25,21 @@ test("the list of templates has the built-in ones first, then the org's, newest 
   expect(others.templates).toHaveLength(5);
 });
 
+const ready = (name: string) => ({ name, state: "ready" as const });
+
 test.each<[string, Parameters<typeof newVmHost>[0], string, string, string?]>([
-  ["an image is ready, and desktops are served", { capabilities: ["desktop"] }, "ready", "ready"],
+  [
+    "images are ready, and desktops are served",
+    { capabilities: ["desktop"], images: [ready("base"), ready("desktop")] },
+    "ready",
+    "ready",
+  ],
+  [
+    "the image of desktops is being built",
+    { images: [ready("base"), { name: "desktop", state: "building" }] },
+    "ready",
+    "building",
+  ],
   [
     "an image is being built",
     { images: [{ name: "base", state: "building" }] },

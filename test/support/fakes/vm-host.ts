@@ -204,7 +204,7 @@ export class FakeVmHost {
     const { upgrade } = this.mode;
     if (upgrade === "drop") return void socket.destroy();
     const isHeld = id !== null && this.vms.has(id) && upgrade !== "missing";
-    const isSocket = /^\/vms\/[^/?]+\/(control|stream)$/.test(request.url ?? "");
+    const isSocket = /^\/vms\/[^/?]+\/(control|stream)(\?view=1)?$/.test(request.url ?? "");
     if (upgrade === "fault") return refuseUpgrade(socket, 500, "a bug", OWN_ANSWER);
     if (!isHeld) return refuseUpgrade(socket, id ? 404 : 401, "No such machine\n", OWN_ANSWER);
     if (isSocket) return this.guest.control(request, socket, head);

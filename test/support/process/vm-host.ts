@@ -46,6 +46,7 @@ export class VmHostProcess {
       SVC_HOST_ID: hostId,
       SVC_BUILD_IMAGES: "0",
       SVC_WARM_VM: "1",
+      SVC_WARM_DESKTOP: "0",
       // However busy this computer is.
       SVC_STOP_MS: "90000",
       SVC_LOG_LEVEL: "warn",

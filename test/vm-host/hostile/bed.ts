@@ -50,7 +50,7 @@ export class Bed {
     const exited = new Promise<string>(() => {});
     const machine = { name: id, openStream, exited } as unknown as Machine;
     const guest = new Guest(machine);
-    await guest.identify(newSelf({}, true), MINUTE);
+    await guest.identify(newSelf({ envs: {}, hasNetwork: true }), MINUTE);
     const sizes = { cpu: 2, memMb: 512, diskGb: 4, isolation: "dedicated" } as const;
     const enforcement = { cpu: "vm", memMb: "vm" } as const;
     const vm = new Vm(id, machine, guest, { ...sizes, enforcement, how: "clone", acquiredMs: 0 });

@@ -90,7 +90,7 @@ async function shared(_bed: Bed, vm: Vm, number: number, over: AbortSignal): Pro
   over.addEventListener("abort", () => machine.leave());
   try {
     const guest = new ShareGuest(machine, vm.guest);
-    await guest.identify(newSelf({}, true), SHARE_MS);
+    await guest.identify(newSelf({ envs: {}, hasNetwork: true }), SHARE_MS);
     await guest.exec({ cmd: "true" });
   } finally {
     machine.leave();

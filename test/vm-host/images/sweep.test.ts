@@ -32,7 +32,7 @@ function sweep(now = NOW): Promise<void> {
   const files = { disk: "", vmlinuz: "", busybox: "", bootModules: "" };
   const own = { name: "base", image: nameOf("a"), recipe: "r", kernel: "k", sizeGb: 4, ...files };
   const initrd = { hash: nameOf("b"), file: join(cache, "layers", `${nameOf("b")}.img`) };
-  return new CacheSweep(cache, createLog("test", "silent")).sweep({ image: own, initrd }, now);
+  return new CacheSweep(cache, createLog("test", "silent")).sweep([{ image: own, initrd }], now);
 }
 
 const has = (...paths: string[]): boolean[] => paths.map((path) => existsSync(join(cache, path)));
@@ -63,9 +63,9 @@ test("what a host runs on is kept, and seen by the next one to sweep", async () 
   const other = { name: "base", image: "o", recipe: "r", kernel: "k", sizeGb: 4, ...files };
   const bootable = { image: other, initrd: { hash: "p", file: join(cache, "layers", "p.img") } };
   const log = createLog("test", "silent");
-  await new CacheSweep(cache, log).sweep(bootable, NOW + DAY_MS / 2);
+  await new CacheSweep(cache, log).sweep([bootable], NOW + DAY_MS / 2);
   expect(has(`images/${nameOf("a")}`, `layers/${nameOf("b")}.img`)).toEqual([true, true]);
-  await new CacheSweep(cache, log).sweep(bootable, NOW + 2 * DAY_MS);
+  await new CacheSweep(cache, log).sweep([bootable], NOW + 2 * DAY_MS);
   expect(has(`images/${nameOf("a")}`, `layers/${nameOf("b")}.img`)).toEqual([false, false]);
 });
 

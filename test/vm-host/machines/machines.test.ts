@@ -262,17 +262,17 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
     expect(response.status).toBe(401);
   });
 
-  test.each([["desktop", { kind: "desktop" as const }]])(
-    "what is not built is a missing capability: %s",
-    async (missing, ask) => {
-      const response = await rig.put("odd", ask);
-      expect(response.status).toBe(409);
-      expect(await response.json()).toMatchObject({
-        code: "HostCapabilityMissing",
-        missingCapabilities: [missing],
-      });
-    },
-  );
+  test.each([
+    ["recording", { record: true }],
+    ["image", { source: { type: "image" as const, name: "office" } }],
+  ])("what is not built is a missing capability: %s", async (missing, ask) => {
+    const response = await rig.put("odd", ask);
+    expect(response.status).toBe(409);
+    expect(await response.json()).toMatchObject({
+      code: "HostCapabilityMissing",
+      missingCapabilities: [missing],
+    });
+  });
 
   test.each([{ cpu: 0 }, { cpu: 9 }, { memMb: 0 }, { diskGb: 21 }, { envs: { A: "\0" } }])(
     "%o is malformed",

@@ -48,6 +48,7 @@ export class Rig extends HostRig<Gateway> {
         NODE_COMPILE_CACHE: COMPILED,
         SVC_CACHE_DIR: cacheDir,
         SVC_WARM_VM: "0",
+        SVC_WARM_DESKTOP: "0",
         // None is stored by the clock, in the middle of what a test looks at, unless it is asked for.
         SVC_VOLUME_SYNC_MS: String(60 * MINUTE),
         SVC_BUILD_IMAGES: "0",

@@ -159,7 +159,7 @@ test("a golden is found by its key, and another one made for the same key is not
 test("of a replaced image or agent it goes after a day without use, unless somebody needs it", async () => {
   const now = Date.now() + 25 * 60 * 60_000;
   const log = createLog("test", "silent");
-  const drop = (at: number, own: MachineSpec) => dropReplaced(folder, own, at, log);
+  const drop = (at: number, own: MachineSpec) => dropReplaced(folder, [own], at, log);
   const newer = { ...spec, image: { ...image, image: "i2" } };
   const golden = await built();
   const isThere = (): boolean => existsSync(golden.folder);
