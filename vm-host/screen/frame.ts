@@ -10,6 +10,8 @@ const CUT_TEXT_BYTES = 1024 * 1024;
 const CURSOR_MOST = 1024;
 /** A screen may send a part of itself more than once, within reason. */
 const MOST_AREAS = 4;
+/** How often a screen may change its size in one update: each change clears a picture of up to 32 MiB. */
+const MOST_SIZES = 4;
 const COLOUR_BYTES = 6;
 const DISPLAY_BYTES = 16;
 
@@ -33,6 +35,8 @@ export interface Update {
   pixels: number;
   /** The screen has another size than before. */
   isResized: boolean;
+  /** How many sizes the screen has had in it. */
+  sizes: number;
   /** The answer to this client's wish for a size: 0 is yes. */
   sizeStatus: number | null;
 }
@@ -64,7 +68,7 @@ export class Frame {
   }
 
   async #update(reader: ByteReader): Promise<Update> {
-    const update: Update = { pixels: 0, isResized: false, sizeStatus: null };
+    const update: Update = { pixels: 0, isResized: false, sizes: 0, sizeStatus: null };
     const count = (await reader.take(3)).readUInt16BE(1);
     for (let at = 0; at < count; at += 1) await this.#rectangle(reader, update);
     return update;
@@ -96,6 +100,8 @@ export class Frame {
   #resized(size: Size, update: Update): void {
     const { width, height } = this.size;
     if (size.width === width && size.height === height) return;
+    update.sizes += 1;
+    if (update.sizes > MOST_SIZES) throw new ScreenFault("the screen never keeps its size");
     this.resize({ width: size.width, height: size.height });
     update.isResized = true;
     update.pixels = 0;

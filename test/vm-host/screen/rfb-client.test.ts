@@ -78,6 +78,10 @@ test("a screen that changes its size meanwhile is taken as it is then", async ()
 test.each<[string, Buffer]>([
   ["a rectangle outside of the screen", update(rectangle([3, 0, 2, 2], 0))],
   ["a screen of 65535 pixels a side", update(rectangle([0, 0, 65_535, 65_535], -223))],
+  [
+    "a size that never stays",
+    update(...Array.from({ length: 99 }, (_, at) => rectangle([0, 0, 1 + (at % 2), 9], -223))),
+  ],
   ["a screen without a pixel", update(rectangle([0, 0, 0, 0], -223))],
   ["an encoding that nobody asked for", update(rectangle([0, 0, 4, 2], 6, i32(2 ** 31 - 1)))],
   [
