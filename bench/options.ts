@@ -12,6 +12,8 @@ export interface Options {
   recording: boolean;
   /** Measure only what must lie idle for minutes. */
   idle: boolean;
+  /** Whether sessions have network rules. */
+  rules: boolean;
   /** The kind of the browsers. */
   kind: BrowserKind;
   /** Where the results are written as JSON. */
@@ -30,6 +32,7 @@ export function readOptions(args: string[]): Options {
       idle: { type: "boolean" },
       recording: { type: "boolean" },
       kind: { type: "string" },
+      rules: { type: "boolean" },
     },
   });
   return {
@@ -41,6 +44,7 @@ export function readOptions(args: string[]): Options {
     json: values.json ?? null,
     idle: values.idle ?? false,
     recording: values.recording ?? false,
+    rules: values.rules ?? false,
   };
 }
 

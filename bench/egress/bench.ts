@@ -24,6 +24,7 @@ export async function benchEgress(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`egress, n = ${n}`);
   const site = await new Program(["bench/egress/site.ts"]).ready();
+  const tlsSite = await new Program(["bench/egress/tls-site.ts"]).ready();
   const proxy = await new Program(["bench/egress/proxy.ts"]).ready();
   const port = Number(new URL(site).port);
   const env = {
@@ -33,11 +34,12 @@ export async function benchEgress(options: Options): Promise<void> {
   const swapped = await swaps(SWAPS, port, env);
   const pool = await LonePool.start({
     ...env,
-    SVC_EGRESS_ALLOW: `${HOME}:${port}`,
+    SVC_EGRESS_ALLOW: `${HOME}:${port},${new URL(tlsSite).host}`,
     SVC_WARM_FAST: "1",
     SVC_WARM_STEALTH: String(WARM),
   });
-  const bulk = await compareBulk(pool, n, `http://localhost:${port}`);
+  const [http, https] = [`http://localhost:${port}`, tlsSite.replace(HOME, "localhost")];
+  const bulk = await compareBulk(pool, n, { http, https });
   const rest = new Rest([pool.health], WARM, "stealth");
   const creates = await compareCreates(pool, rest, n);
   const replaced = await replacements(pool, rest);
@@ -78,6 +80,13 @@ function setGoals(report: Report, samples: Record<string, number[]>): void {
     {
       what: "bytes that a page reads behind the forwarder, against none",
       got: of("forwarder") / of("direct"),
+      limit: 0.8,
+      unit: "",
+      wanted: "above",
+    },
+    {
+      what: "the same over https",
+      got: of("forwarder, https") / of("direct, https"),
       limit: 0.8,
       unit: "",
       wanted: "above",

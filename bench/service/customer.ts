@@ -20,6 +20,8 @@ export interface SessionAsk {
   profileId?: string;
   stealth?: boolean;
   recording?: boolean;
+  allowedDomains?: string[];
+  proxy?: string;
 }
 
 /** A caller of the browser API. */
@@ -39,6 +41,11 @@ export class Customer {
   /** Resolves when the release is acknowledged. */
   async release(id: string): Promise<void> {
     await this.#call("DELETE", `/sessions/${id}`);
+  }
+
+  /** Replaces the allowed domains of a session. */
+  async confine(id: string, domains: string[]): Promise<void> {
+    await this.#call("POST", `/sessions/${id}/allowed-domains`, { domains });
   }
 
   async read(id: string): Promise<SessionRecord> {

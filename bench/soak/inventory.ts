@@ -8,6 +8,7 @@ import {
   slotsOf,
   treeOf,
 } from "../machine/processes.ts";
+import { hostNetwork, networksOf } from "../machine/networks.ts";
 import type { Customer } from "../service/customer.ts";
 import type { Service } from "../service/service.ts";
 import type { PoolRuns } from "./runs.ts";
@@ -51,6 +52,8 @@ export async function takeInventory({ service, customer, runs }: Place): Promise
     "processes in slots": inSlots.length,
     "processes: zombies": family.filter(({ isZombie }) => isZombie).length,
     "processes: strays": strays(service, runs, family, all).length,
+    "network namespaces": networksOf([...family, ...strays(service, runs, family, all)]),
+    ...(await hostNetwork()),
     "folders: runs": folders.runs,
     "folders: slots": folders.slots,
     "cgroups: runs": cgroups.runs,
@@ -72,6 +75,7 @@ export async function takeRemains({ service, runs }: Place): Promise<Inventory> 
   const cgroups = await runs.cgroups();
   return {
     "after the stop: processes": strays(service, runs, [], processes()).length,
+    ...(await hostNetwork()),
     "after the stop: folders": folders.runs + folders.slots,
     "after the stop: cgroups": cgroups.runs + cgroups.slots,
   };

@@ -9,6 +9,7 @@ import { Killer } from "./killer.ts";
 import { seeded } from "./random.ts";
 import { SoakRecord } from "./record.ts";
 import { reservationsOff } from "./reservations.ts";
+import { NO_PROVIDER } from "./rules.ts";
 import { PoolRuns } from "./runs.ts";
 import { atRest, settle } from "./settle.ts";
 import { missingReplays } from "./replays.ts";
@@ -16,7 +17,7 @@ import { readUsage, usageWritten } from "./usage.ts";
 import { Visitor } from "./visitor.ts";
 
 const USAGE =
-  "npm run soak -- browser [sessions] [--kills N] [--seed N] [--kind stealth] [--recording] [--json FILE]";
+  "npm run soak -- browser [sessions] [--kills N] [--seed N] [--kind stealth] [--rules] [--recording] [--json FILE]";
 const DEFAULT_SESSIONS = 1_000;
 const DEFAULT_SEED = 1;
 const AT_ONCE = 4;
@@ -39,21 +40,23 @@ await runToEnd(async () => {
 async function soak(sessions: number, options: Options): Promise<void> {
   const seed = options.seed ?? DEFAULT_SEED;
   const isMixed = options.kind === "stealth";
+  const hasRules = options.rules;
   const kills = options.kills ?? Math.ceil(sessions / 5);
   const report = new Report(`soak, ${sessions} sessions, ${kills} kills, seed ${seed}`);
   const site = await startSite();
   const service = await Service.start({
     SVC_EGRESS_ALLOW: site.address,
-    SVC_WARM_FAST: String(WARM),
+    SVC_PROXY_MOBILE_URL: NO_PROVIDER,
+    SVC_WARM_FAST: String(hasRules ? 0 : WARM),
     SVC_MAX_FAST: String(CAP + WARM),
-    SVC_WARM_STEALTH: String(isMixed ? WARM : 0),
+    SVC_WARM_STEALTH: String(isMixed || hasRules ? WARM : 0),
     SVC_MAX_STEALTH: String(CAP + WARM),
   });
   const operator = new Operator(service.url, service.adminToken);
   const customer = await operator.newCustomer({ browsers: CAP });
   const place = { service, customer, runs: new PoolRuns(service.scratch) };
   const { recording } = options;
-  const visit = { customer, siteUrl: site.url, isMixed, recording };
+  const visit = { customer, siteUrl: site.url, isMixed, hasRules, recording };
   const early = new SoakRecord();
   const first = new Visitor({ ...visit, record: early, orphans: 0 });
   await visitAll(first, WARM_UP, seed + 1, () => Promise.resolve());

@@ -6,6 +6,7 @@ import { type Browser, chromium } from "playwright-core";
 import { type Customer, Refused, type SessionAsk } from "../service/customer.ts";
 import { type Random, pickWeighted } from "./random.ts";
 import { visitAndVanish } from "./raw-client.ts";
+import { RULES, byName, replaceRules } from "./rules.ts";
 import type { SoakRecord } from "./record.ts";
 
 const CONNECT_MS = 20_000;
@@ -31,6 +32,8 @@ export interface VisitorOptions {
   /** Whether every second session is of kind stealth; otherwise all are fast. */
   isMixed: boolean;
   recording: boolean;
+  /** Whether every session has network rules, which are replaced while it runs. */
+  hasRules: boolean;
 }
 
 /** Customers that come one after the other, each with one session. */
@@ -41,15 +44,25 @@ export class Visitor {
   readonly #mostOrphans: number;
   readonly #isMixed: boolean;
   readonly #recording: boolean;
+  readonly #hasRules: boolean;
   #visits = 0;
   #orphans: number[] = [];
 
   /** `orphans`: how many may vanish without a lease at the same time; each holds its browser for minutes. */
-  constructor({ customer, siteUrl, record, orphans, isMixed, recording }: VisitorOptions) {
+  constructor({
+    customer,
+    siteUrl,
+    record,
+    orphans,
+    isMixed,
+    hasRules,
+    recording,
+  }: VisitorOptions) {
     this.#recording = recording;
     this.#isMixed = isMixed;
+    this.#hasRules = hasRules;
     this.#customer = customer;
-    this.#siteUrl = siteUrl;
+    this.#siteUrl = hasRules ? byName(siteUrl) : siteUrl;
     this.#mostOrphans = orphans;
     this.#record = record;
   }
@@ -63,11 +76,13 @@ export class Visitor {
     this.#visits += 1;
     const stealth = this.#isMixed && this.#visits % 2 === 0;
     const lease = hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {};
-    const session = await this.#create({ stealth, recording: this.#recording, ...lease });
+    const rules = this.#hasRules && RULES;
+    const session = await this.#create({ stealth, recording: this.#recording, ...lease, ...rules });
     if (!session) return;
     this.#record.created.push(session.sessionId);
     const from = performance.now();
     try {
+      if (this.#hasRules) await replaceRules(this.#customer, session);
       if (end === "drop") await visitAndVanish(session.cdpEndpoint, this.#siteUrl);
       else if (end === "reconnect") await this.#comeAndGo(session[endpoint], random);
       else await this.#drive(session[endpoint], end);

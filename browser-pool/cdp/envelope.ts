@@ -4,8 +4,6 @@ import { MessageEnds } from "./message-ends.ts";
 import { Pieces, sliceOf } from "./pieces.ts";
 import { HEAD_BYTES, type Route, SESSION_BYTES, beginsAsUsual, childIn, routeBy } from "./route.ts";
 
-/** Longer messages are not joined. */
-const JOINED_BYTES = 16 * 1024;
 /** Messages whose members come in another order are parsed up to this length, and scanned beyond it. */
 const PARSED_BYTES = 64 * 1024;
 
@@ -130,8 +128,7 @@ export class Envelope {
     const end = this.#pieces.size - dropped;
     const head = id === null ? "" : `{"id":${id}`;
     const body = this.#pieces.slice(id === null ? 0 : this.#idEnd, end);
-    const list = [Buffer.from(head), ...body, Buffer.from(dropped ? "}" : "")];
-    return this.#pieces.size <= JOINED_BYTES ? [Buffer.concat(list)] : list;
+    return [Buffer.from(head), ...body, Buffer.from(dropped ? "}" : "")];
   }
 
   #rebuiltFor(id: number | null, keepsSession: boolean): Buffer[] {

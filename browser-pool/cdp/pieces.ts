@@ -1,5 +1,9 @@
+import type { Writable } from "node:stream";
+
 const FIRST_BLOCK_BYTES = 4 * 1024;
 const BLOCK_BYTES = 64 * 1024;
+/** Longer messages are not joined. */
+const JOINED_BYTES = 16 * 1024;
 
 /**
  * The bytes of one message as they came, in pieces that are not joined: joining a long message stops everybody. Memory
@@ -90,4 +94,14 @@ export function sliceOf(list: Buffer[], start: number, end: number): Buffer[] {
     if (at >= end) break;
   }
   return found;
+}
+
+/** Writes pieces of one message at once: short ones joined, since each write has a price, and long ones as they are. */
+export function writeTogether(output: Writable, pieces: Buffer[]): boolean {
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  if (bytes <= JOINED_BYTES) return output.write(Buffer.concat(pieces, bytes));
+  output.cork();
+  for (const piece of pieces) output.write(piece);
+  output.uncork();
+  return !output.writableNeedDrain;
 }

@@ -1,8 +1,10 @@
 import type { Readable, Writable } from "node:stream";
 import { Intake } from "./intake.ts";
+import { writeTogether } from "./pieces.ts";
 import { Turns } from "./turns.ts";
 
 const END = "\0";
+const END_BYTES = Buffer.from(END);
 
 /** Takes messages in the pieces in which they come. */
 export interface MessageSink {
@@ -83,11 +85,8 @@ export class CdpPipe {
   write(message: string | Buffer | Buffer[]): boolean {
     if (this.#isClosed) return true;
     if (typeof message === "string") return this.#output.write(message + END);
-    this.#output.cork();
-    for (const piece of Array.isArray(message) ? message : [message]) this.#output.write(piece);
-    const isFast = this.#output.write(END);
-    this.#output.uncork();
-    return isFast;
+    const pieces = Array.isArray(message) ? message : [message];
+    return writeTogether(this.#output, [...pieces, END_BYTES]);
   }
 
   whenWritable(go: () => void): void {

@@ -2,18 +2,28 @@ import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
 import { type LookupFunction, type Socket, connect, isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
+import type { Intake } from "./intake.ts";
 import { Refusal } from "./refusal.ts";
 
-/** A connection to one of these addresses: that which answers first, as in a browser. */
+/** A connection to one of these addresses: that which answers first, as in a browser. With an intake it is read by that alone. */
 export async function connected(
   addresses: LookupAddress[],
   port: number,
   signal: AbortSignal,
+  intake: Intake | null = null,
 ): Promise<Socket> {
   const [first] = addresses;
   const lookupFixed = fixedLookup(addresses);
   const host = addresses.length === 1 && first ? first.address : "target.invalid";
-  const origin = connect({ host, port, lookup: lookupFixed, allowHalfOpen: true, noDelay: true });
+  const origin = connect({
+    host,
+    port,
+    lookup: lookupFixed,
+    allowHalfOpen: true,
+    noDelay: true,
+    ...(intake && { onread: intake.onread }),
+  });
+  intake?.holds(origin);
   try {
     await once(origin, "connect", { signal });
     return origin;

@@ -5,6 +5,7 @@ import type { Allowance } from "./allowance.ts";
 import { connected, secured } from "./connect.ts";
 import { Domains } from "./domains.ts";
 import { Failures } from "./failures.ts";
+import { Intake, IntakeBudget } from "./intake.ts";
 import { join } from "./join.ts";
 import { Resolver } from "./resolver.ts";
 import { Refusal, refusalOf } from "./refusal.ts";
@@ -62,6 +63,7 @@ export class Forwarder {
   readonly #clients = new Map<Socket, string | null>();
   /** The connections that hear of a refusal when they say their first word. */
   readonly #refused = new Set<Socket>();
+  readonly #intakes = new IntakeBudget();
   #route: Route = { way: null, over: new AbortController() };
   #resolver: Resolver | null = null;
   #isClosed = false;
@@ -216,7 +218,9 @@ export class Forwarder {
     const until = AbortSignal.any([signal, over.signal]);
     try {
       const addresses = await this.#targets.reach(host, port);
-      const reaching = way ? way.connect(target, until) : connected(addresses, port, until);
+      // What is read on the way to a proxy or by TLS is read bit by bit.
+      const intake = way || isTls ? null : new Intake(this.#intakes);
+      const reaching = way ? way.connect(target, until) : connected(addresses, port, until, intake);
       return isTls ? await secured(await reaching, host, until) : await reaching;
     } catch (error) {
       throw over.signal.aborted ? new Refusal("ERR_NETWORK_CHANGED") : error;

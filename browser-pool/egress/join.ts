@@ -1,12 +1,15 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { intakeOf } from "./intake.ts";
 
 /** Passes bytes between two sockets, each no faster than the other takes them, and ends each as the other ended. */
 export function join(client: Socket, origin: Socket): void {
   endWith(client, origin);
   endWith(origin, client);
   client.pipe(origin);
-  origin.pipe(client);
+  const intake = intakeOf(origin);
+  if (intake) intake.into(client, origin);
+  else origin.pipe(client);
 }
 
 function endWith(one: Socket, other: Socket): void {

@@ -47,4 +47,7 @@ process.on("disconnect", () => process.exit());
 const own = { playwright, root, home, attachments };
 const server = createServer((socket) => void new Attachment(own, socket));
 await listeningAt(controlOf(home), () => once(server.listen(0), "listening"));
+// Playwright makes the error of each call before the call, and reads the stack of some: a fifth of an evaluate. Clients
+// put stacks of their own in the place of these; an exception that ends this process is told with its place.
+Error.stackTraceLimit = 0;
 writeSync(READY_FD, "ready");

@@ -33,8 +33,11 @@ export async function endingOf(process: SandboxedProcess, groups: string[]): Pro
   return { reason: `Playwright ${how}.`, isFault: true };
 }
 
+/** A line of Node's last words that tells a place: in a stack, or alone before the line of code. */
+const PLACE = /^ +at |^FATAL|^(?:file:\/\/)?\/\S+:\d+$/;
+
 /** Where in the code a process has failed, by its last words. Their text may quote a client. */
-export function placesOf({ lastWords }: SandboxedProcess): string[] {
-  const lines = lastWords.split("\n").filter((line) => /^ +at |^FATAL/.test(line));
+export function placesOf({ lastWords }: Pick<SandboxedProcess, "lastWords">): string[] {
+  const lines = lastWords.split("\n").filter((line) => PLACE.test(line));
   return lines.slice(0, WORDS).map((line) => line.trim());
 }

@@ -44,6 +44,8 @@ export class SlotPlaywrights implements Tenant, NextSlot {
   readonly #pipe: CdpPipe;
   readonly #links = new Map<WireVersion, Link>();
   readonly #connected = new Set<AttachedPlaywright>();
+  /** The minors that somebody needs to be attached: a client of `/ws`, or what it has given the browser. */
+  readonly #needed = new Set<WireVersion>();
   /** Origins that have storage though no Playwright has seen a page of theirs. */
   #noted: string[] = [];
   #org: string | null = null;
@@ -78,6 +80,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
    */
   giveTo(org: string, version: WireVersion | null): void {
     this.#org = org;
+    if (version !== null) this.#needed.add(version);
     for (const { process, tie } of this.#links.values()) {
       const isSpoken = version === process.version;
       const isOwn = isSpoken && this.#processOf(org, process.version) === process;
@@ -92,7 +95,20 @@ export class SlotPlaywrights implements Tenant, NextSlot {
   async expect(version: WireVersion | null): Promise<void> {
     const wanted = version ?? this.#newest();
     const isRunning = this.#org !== null && this.#processes.isRunning(this.#org, wanted);
-    if (version !== null || isRunning) await this.attach(wanted);
+    if (version !== null) await this.attach(wanted);
+    else if (isRunning)
+      await this.#link(wanted).attached.catch((error: unknown) => {
+        // Given up for a client of `/cdp`, or gone: whoever needs one has it attached again.
+        if (this.#needed.has(wanted)) throw error;
+      });
+  }
+
+  /**
+   * A client of `/cdp` is about to drive the browser: a Playwright that nobody needs lets go of it. It would follow every
+   * step of that client's pages, for a third of the time that a page takes to load. A client of `/ws` has it attached again.
+   */
+  giveWay(): void {
+    for (const [version, { tie }] of this.#links) if (!this.#needed.has(version)) tie.end();
   }
 
   /** Has a process of the minor that the clients will speak, when that is known. Attaches nothing. */
@@ -107,6 +123,7 @@ export class SlotPlaywrights implements Tenant, NextSlot {
 
   /** Hands a customer's socket over to the Playwright of a minor. Rejects when none answers in time: the socket is here still. */
   async open(version: WireVersion, arrival: Arrival, sockets: CustomerSockets): Promise<void> {
+    this.#needed.add(version);
     const attached = await inTime(this.#living(version), LIMITS.slotUpgradeMs);
     if (attached === LATE) throw new Error("no Playwright in time");
     const { process, playwright, path } = attached;
@@ -127,7 +144,10 @@ export class SlotPlaywrights implements Tenant, NextSlot {
 
   /** Gives the default context a storage state, by the newest minor. */
   async seed(state: StorageState): Promise<void> {
-    const { playwright } = await this.#attached(this.#newest());
+    const newest = this.#newest();
+    // Keys to sign in with are Playwright's own, and last as long as it is attached.
+    this.#needed.add(newest);
+    const { playwright } = await this.#attached(newest);
     await playwright.seed(state);
   }
 

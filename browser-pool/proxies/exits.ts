@@ -11,6 +11,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { WayOut } from "../egress/forwarder.ts";
 import type { SocksTarget } from "../egress/socks.ts";
+import { ExitRests } from "./exit-rests.ts";
 import { type Place, placeOf } from "./places.ts";
 import { type Provider, valuesFor, wordOf } from "./providers.ts";
 import type { ExitValues, Template } from "./template.ts";
@@ -93,6 +94,7 @@ export interface ExitsOptions {
 export class Exits {
   readonly offers: ExitOffer[];
   readonly #options: ExitsOptions;
+  readonly #rests = new ExitRests();
 
   constructor(options: ExitsOptions) {
     this.#options = options;
@@ -110,12 +112,26 @@ export class Exits {
       log.info({ tier: wish.tier, country: wish.country, reason: exit }, "exit_not_served");
       return null;
     }
+    const { tier, country } = exit;
+    const key = keyOf(org, wish, exit);
+    if (!this.#rests.mayTry(tier) || !this.#rests.mayTry(key)) {
+      log.info({ tier, country }, "exit_rests");
+      return null;
+    }
+    const begun = performance.now();
     try {
       await exit.prove(check, caller);
+      for (const one of [tier, key]) this.#rests.proved(one);
       return exit;
     } catch (error) {
-      if (caller.aborted) return null;
-      const { tier, country } = exit;
+      if (caller.aborted) {
+        for (const one of [tier, key]) this.#rests.left(one);
+        return null;
+      }
+      const tookMs = performance.now() - begun;
+      // What is not reached at all serves no other country either.
+      if (error instanceof ProxyFault && error.isOfProvider) this.#rests.failed(tier, tookMs);
+      else this.#rests.failed(key, tookMs);
       const reason = error instanceof ProxyFault ? error.why : messageOf(error);
       log.warn({ tier, country, reason }, "exit_not_applied");
       return null;
@@ -139,6 +155,12 @@ export class Exits {
       this.#options.log,
     );
   }
+}
+
+/** What is one exit to a provider. An address that a customer keeps is an exit of its own, and says nothing of others. */
+function keyOf(org: string, wish: ExitWish, { tier, country }: ServedExit): string {
+  const { state, city, asn, sticky } = wish;
+  return JSON.stringify([tier, country, state, city, asn, sticky && [org, sticky.session]]);
 }
 
 /**

@@ -31,10 +31,17 @@ const REPLIES: Record<number, NetError> = {
 /** The proxy itself has failed, not the target: why, for the log of the host. */
 export class ProxyFault extends Refusal {
   readonly why: string;
+  /** Whether the provider itself is not reached: no exit of its would do better. */
+  readonly isOfProvider: boolean;
 
-  constructor(why: string, netError: NetError = "ERR_PROXY_CONNECTION_FAILED") {
+  constructor(
+    why: string,
+    netError: NetError = "ERR_PROXY_CONNECTION_FAILED",
+    isOfProvider = false,
+  ) {
     super(netError);
     this.why = why;
+    this.isOfProvider = isOfProvider;
   }
 }
 
@@ -68,20 +75,19 @@ export async function openTunnel(
   }
 }
 
+const unreached = (why: string): ProxyFault =>
+  new ProxyFault(why, "ERR_PROXY_CONNECTION_FAILED", true);
+
 async function reach({ scheme, host, port }: ProxyServer, signal: AbortSignal): Promise<Socket> {
   const found = await addressesOf(host, signal);
   if (found.length === 0)
-    throw new ProxyFault(
-      signal.aborted ? "its name is not known in time" : "its name is not known",
-    );
+    throw unreached(signal.aborted ? "its name is not known in time" : "its name is not known");
   try {
     const socket = await connected(found, port, signal);
     return scheme === "https" ? await secured(socket, host, signal) : socket;
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "no connection";
-    throw new ProxyFault(
-      signal.aborted ? "it is not reached in time" : `it is not reached: ${code}`,
-    );
+    throw unreached(signal.aborted ? "it is not reached in time" : `it is not reached: ${code}`);
   }
 }
 

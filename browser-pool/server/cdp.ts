@@ -15,6 +15,7 @@ export async function openCdp(call: UpgradeCall): Promise<void> {
   const { slot, sockets } = session;
   const fault = upgradeFault(request);
   if (fault) return refuseUpgrade(socket, ...fault, UPGRADE_HEADERS);
+  slot.playwrights.giveWay();
   const customer: CdpCustomer = new CdpCustomer({
     mux: slot.mux,
     pipe: slot.pipe,

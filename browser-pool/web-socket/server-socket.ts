@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { closeFrame } from "@svc/host-kit/frames.ts";
 import { Intake } from "../cdp/intake.ts";
+import { writeTogether } from "../cdp/pieces.ts";
 import type { MessageSink } from "../cdp/pipe.ts";
 import type { Turns } from "../cdp/turns.ts";
 import { FrameReader } from "./frame-reader.ts";
@@ -116,8 +117,6 @@ export class ServerSocket {
   #write(pieces: Buffer[]): void {
     const socket = this.#socket;
     if (this.#isClosing || !socket.writable) return;
-    socket.cork();
-    for (const piece of pieces) socket.write(piece);
-    socket.uncork();
+    writeTogether(socket, pieces);
   }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
+import { goFirst } from "./priority.ts";
 import { backoffMs } from "@svc/host-kit/backoff.ts";
 import { createLog } from "@svc/host-kit/log.ts";
 import { Ready, Serving } from "@svc/host-kit/start-messages.ts";
@@ -17,6 +18,8 @@ export interface ChildSpec {
   startEnds: "ready" | "serving";
   /** How long it may take to end before it is killed. */
   graceMs: number;
+  /** Everybody waits for it, and it works in short turns: it goes before what customers run. */
+  goesFirst?: boolean;
 }
 
 const WAITS = { firstMs: 250, mostMs: 10_000 };
@@ -80,6 +83,7 @@ export class Child {
       env: { ...process.env, ...this.#spec.env },
     });
     this.#process = child;
+    if (this.#spec.goesFirst) void goFirst(child);
     child.on("message", (message) => this.#heard(message));
     try {
       const [code, signal] = (await once(child, "exit")) as [number | null, string | null];

@@ -87,6 +87,27 @@ describe.skipIf(await missingBrowser())("a pool's Playwright processes", () => {
     expect(warm?.slots).toBe(0);
   });
 
+  test("one that no client has asked for gives way to a client of /cdp, and comes back when it is asked for", async () => {
+    const { playwrights: two, mux } = at(1);
+    const own = at(0).playwrights.processes;
+    two.giveWay();
+    expect([two.processes, mux.clientCount]).toEqual([[], 0]);
+    const expected = two.expect(null);
+    two.giveWay();
+    await expected;
+    expect([two.processes, mux.clientCount]).toEqual([[], 0]);
+    await two.attach("1.65");
+    expect([two.processes, mux.clientCount]).toEqual([own, 1]);
+  });
+
+  test("one of the minor that a create named stays beside a client of /cdp", async () => {
+    const one = at(0).playwrights;
+    const { processes } = one;
+    one.giveWay();
+    expect(processes).toHaveLength(1);
+    expect([one.processes, at(0).mux.clientCount]).toEqual([processes, 1]);
+  });
+
   test("sessions of many orgs while the warm one starts have one each", async () => {
     at(2).playwrights.giveTo("org_b", null);
     at(3).playwrights.giveTo("org_c", null);
