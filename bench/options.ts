@@ -43,8 +43,8 @@ export function readOptions(args: string[]): Options {
     kind: BrowserKind.parse(values.kind ?? "fast"),
     json: values.json ?? null,
     idle: values.idle ?? false,
-    rules: values.rules ?? false,
     recording: values.recording ?? false,
+    rules: values.rules ?? false,
   };
 }
 

@@ -31,9 +31,9 @@ export interface VisitorOptions {
   orphans: number;
   /** Whether every second session is of kind stealth; otherwise all are fast. */
   isMixed: boolean;
+  recording: boolean;
   /** Whether every session has network rules, which are replaced while it runs. */
   hasRules: boolean;
-  recording: boolean;
 }
 
 /** Customers that come one after the other, each with one session. */
@@ -43,8 +43,8 @@ export class Visitor {
   readonly #record: SoakRecord;
   readonly #mostOrphans: number;
   readonly #isMixed: boolean;
-  readonly #hasRules: boolean;
   readonly #recording: boolean;
+  readonly #hasRules: boolean;
   #visits = 0;
   #orphans: number[] = [];
 
@@ -76,9 +76,8 @@ export class Visitor {
     this.#visits += 1;
     const stealth = this.#isMixed && this.#visits % 2 === 0;
     const lease = hasLease ? { lease: { idleSeconds: LEASE_SECONDS } } : {};
-    const rules = this.#hasRules ? RULES : {};
-    const asked = { stealth, recording: this.#recording, ...lease, ...rules };
-    const session = await this.#create(asked);
+    const rules = this.#hasRules && RULES;
+    const session = await this.#create({ stealth, recording: this.#recording, ...lease, ...rules });
     if (!session) return;
     this.#record.created.push(session.sessionId);
     const from = performance.now();

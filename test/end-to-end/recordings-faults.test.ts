@@ -16,6 +16,8 @@ const strictSite = await startEchoSite({
 });
 const SVC_EGRESS_ALLOW = `${site.addresses},${strictSite.addresses}`;
 const CLOCKS_MS = 1_000;
+/** A store that was away is tried again after up to half a minute. */
+const RECOVERED_MS = 60_000;
 let stateDir: string;
 let gateway: TestGateway;
 let pool: PoolProcess;
@@ -205,7 +207,7 @@ describe("a replay", () => {
       .toContain("words before the kill");
     await pool.kill("SIGKILL");
     await pool.restart();
-    const { text, events } = await customer.replay(session);
+    const { text, events } = await customer.replay(session, RECOVERED_MS);
     expect(text).toContain("words before the kill");
     expect(events.at(-1)?.data).toMatchObject({ tag: "svc.cut" });
   });
@@ -221,7 +223,7 @@ describe("a replay", () => {
     killIfThere(oldest);
     await expect.poll(() => pool.waitingReplays(), { timeout: 30_000 }).toBe(1);
     gateway = await testGateway(PATIENT, { port: Number(gateway.url.port), stateDir });
-    expect((await customer.replay(session)).text).toContain("words before the night");
+    expect((await customer.replay(session, RECOVERED_MS)).text).toContain("words before the night");
     await expect.poll(() => pool.waitingReplays()).toBe(0);
   });
 });

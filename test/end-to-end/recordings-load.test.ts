@@ -7,13 +7,15 @@ import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const MIB = 1024 ** 2;
+/** What is that large takes its time to be stored. */
+const MULTIPART_MS = 30_000;
 const site = await startEchoSite();
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
 
 /** The replay of a session that shows a page of one script, and shows a last word when that is over. */
-async function recorded(script: string, work: (page: Page) => Promise<unknown>) {
+async function recorded(script: string, work: (page: Page) => Promise<unknown>, waitMs?: number) {
   const session = await customer.create();
   const browser = await chromium.connect(session.wsEndpoint);
   const page = browser.contexts()[0]?.pages()[0];
@@ -21,7 +23,7 @@ async function recorded(script: string, work: (page: Page) => Promise<unknown>) 
   if (page) await work(page);
   await page?.evaluate(`document.body.append("the last words")`);
   await customer.release(session);
-  const replay = await customer.replay(session);
+  const replay = await customer.replay(session, waitMs);
   await browser.close();
   expect(replay.events.at(-1)?.data).toMatchObject({ tag: "svc.end" });
   return replay;
@@ -86,7 +88,7 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
   test("of more than 32 MiB is stored in parts", async () => {
     const script = `const random = (chunks) => Array.from({ length: chunks }, () =>
         btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(48 * 1024))))).join("");
-      const steps = 8;
+      const steps = 9;
       const p = document.createElement("p");
       document.body.append(p);
       const step = (n) => {
@@ -96,8 +98,10 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
         else document.title = "done";
       };
       step(1);`;
-    const { text, url } = await recorded(script, (page) =>
-      page.waitForFunction(`document.title === "done"`),
+    const { text, url } = await recorded(
+      script,
+      (page) => page.waitForFunction(`document.title === "done"`),
+      MULTIPART_MS,
     );
     expect(text).toContain("the last words");
     const { headers, body } = await fetch(url.url);

@@ -9,8 +9,8 @@ import { CutLine } from "../support/process/cut-line.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const site = await startEchoSite();
-/** Longer than the work of a session here takes, shorter than a test. */
-const SHORT = { sessionMinutes: 0.2 };
+/** Longer than the work of eight sessions at once takes, shorter than a test. */
+const SHORT = { sessionMinutes: 0.5 };
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
@@ -106,7 +106,9 @@ for (const kind of ["fast", "stealth"] as const)
     afterAll(() => pool.close());
 
     describe.each(Object.keys(ENDS))("%s", (end) => {
-      test.each(
+      // Those of the deadline wait for time to pass: they wait together.
+      const cells = end === "whose deadline comes" ? test.concurrent : test;
+      cells.each(
         [1, 3].flatMap((count) =>
           Object.keys(CONTENTS).map((content) => [count, content] as const),
         ),

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { ReplayUrl } from "@svc/contract/browser/replay.ts";
-import { SessionCreated } from "@svc/contract/browser/session.ts";
+import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { vi } from "vitest";
 import * as z from "zod";
@@ -20,6 +20,11 @@ export type ReplayEvent = z.infer<typeof ReplayEvent>;
 
 /** The type of an event of rrweb that has a whole document. */
 export const SNAPSHOT = 2;
+
+/** How soon after the end of its session a replay is to be there. */
+const READY_MS = 3_000;
+/** Longer than any session here lives. */
+const END_MS = 60_000;
 
 /** A replay as a customer has fetched it. */
 export interface Replay {
@@ -61,8 +66,18 @@ export class RecordedCustomer {
     return (await this.call(`/sessions/${sessionId}/replay-url`)).json();
   }
 
-  /** Waits for the replay of a session as the document has it: by polling. */
-  async replay({ sessionId }: SessionCreated, waitMs = 60_000): Promise<Replay> {
+  /** Waits until a session has ended, which its own test may leave to the service. */
+  async #ended(sessionId: string): Promise<void> {
+    const isOver = async () => {
+      const record = SessionRecord.parse(await (await this.call(`/sessions/${sessionId}`)).json());
+      if (["active", "unknown"].includes(record.status)) throw new Error(record.status);
+    };
+    await vi.waitFor(isOver, { timeout: END_MS, interval: 50 });
+  }
+
+  /** Waits for the replay of a session as the document has it: by polling, from the session's end on. */
+  async replay({ sessionId }: SessionCreated, waitMs = READY_MS): Promise<Replay> {
+    await this.#ended(sessionId);
     const url = await vi.waitFor(
       async () => {
         const response = await this.call(`/sessions/${sessionId}/replay-url`);
