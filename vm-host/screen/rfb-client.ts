@@ -20,6 +20,7 @@ const ANSWER_MS = 15_000;
 /** How often a screen may change its size, or send less than all of it, before a picture. */
 const MOST_UPDATES = 8;
 const NAME_BYTES = 4096;
+const ONE_PIXEL: Size = { width: 1, height: 1 };
 const SHARED = Buffer.from([1]);
 
 /** A picture of a whole screen: rows from the top, red, green, blue and a byte of nothing. */
@@ -118,6 +119,15 @@ export class RfbClient {
         this.#socket.write(updateRequest(this.#frame.size, true));
       }
       throw new ScreenFault("the screen does not take another size");
+    });
+  }
+
+  /** Resolves when the screen has taken all that it was sent, and has told its size. */
+  settle(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#hasCursor === null) this.#setEncodings(false);
+      this.#socket.write(updateRequest(ONE_PIXEL, false));
+      await this.#frame.read(this.#reader);
     });
   }
 
