@@ -4,6 +4,7 @@ import type { HeartbeatReply, PoolHeartbeat } from "@svc/contract/host-protocol/
 import { Heartbeats } from "@svc/host-kit/heartbeats.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { listen } from "@svc/host-kit/server.ts";
+import { CaptchaProvider } from "./captcha/provider.ts";
 import type { PoolConfig } from "./config.ts";
 import { Allowance } from "./egress/allowance.ts";
 import { FirstReport } from "./first-report.ts";
@@ -49,6 +50,8 @@ interface Base {
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
   exits: Exits;
+  /** Null: none is configured. */
+  captcha: CaptchaProvider | null;
   /** Null where this pool cannot record. */
   recordings: Recordings | null;
 }
@@ -56,7 +59,7 @@ interface Base {
 /** Builds a pool that answers its gateway, warms browsers and beats. Returns before the first browser is warm. */
 export async function openPool(config: PoolConfig, log: Log): Promise<PoolService> {
   const base = await openBase(config, log);
-  const { events, hostFitness, playwrights, exits } = base;
+  const { events, hostFitness, playwrights, exits, captcha } = base;
   const { served } = playwrights;
   const { shelves, sessions, hintOf } = openSessions(base);
   const silence = new GatewaySilence({
@@ -71,7 +74,7 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
   const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
-  const told = { config, sessions, shelves, hostFitness, served, exits, hintOf, url };
+  const told = { config, sessions, shelves, hostFitness, served, exits, captcha, hintOf, url };
   const firstReport = new FirstReport(KINDS.filter((kind) => config.shelves[kind].warm > 0));
   const heartbeats = heartbeatsOf(told, log, (beat) => {
     silence.heard();
@@ -100,16 +103,18 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const root = rootOf(run.folder);
   const playwrights = await PlaywrightProcesses.open({ root, hostFitness, log });
   const exits = new Exits({ ...config.proxies, log });
+  const { callMs } = config.captchaLimits;
+  const captcha = config.captcha && new CaptchaProvider({ ...config.captcha, callMs, log });
   const { gatewayUrl, hostToken } = config;
   const folder = stateOf(config.stateDir);
   const recordings = await Recordings.open({ folder, gatewayUrl, hostToken, log });
-  const opened = { run, hostFitness, allowance, playwrights, exits, recordings };
+  const opened = { run, hostFitness, allowance, playwrights, exits, captcha, recordings };
   return { config, log, events: new EventEmitter(), ...opened };
 }
 
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
-  const { config, log, events, hostFitness, exits, recordings } = base;
+  const { config, log, events, hostFitness, exits, captcha, recordings } = base;
   const { gatewayUrl } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
@@ -124,6 +129,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
     exits,
+    captcha: captcha && { provider: captcha, limits: config.captchaLimits },
     recordings,
   });
   return { shelves, sessions, hintOf };

@@ -4,6 +4,8 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { count, hostSettings } from "@svc/host-kit/host-settings.ts";
 import { optionalSetting, readSettings, setting } from "@svc/host-kit/settings.ts";
 import * as z from "zod";
+import { CAPTCHA_LIMITS } from "./captcha/budget.ts";
+import { CAPTCHA_SETTINGS, accountOf } from "./captcha/settings.ts";
 import { PROXY_SETTINGS, providersOf } from "./proxies/settings.ts";
 import type { ShelfSize } from "./slots/shelves.ts";
 
@@ -63,6 +65,7 @@ export const POOL_SETTINGS = {
     schema: z.string(),
   }),
   ...PROXY_SETTINGS,
+  ...CAPTCHA_SETTINGS,
 };
 
 /** How many browsers of a kind fit into eight tenths of the memory. */
@@ -81,6 +84,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     shelves: { fast: sizeOf(warm, maxSlots), stealth: sizeOf(warmStealth, maxStealth) },
     chromium: { fast: chromium, stealth: chromiumStealth },
     proxies: { providers: providersOf(values), check: values.proxyCheck },
+    captcha: accountOf(values),
+    captchaLimits: CAPTCHA_LIMITS,
     orphanGraceMs: LIMITS.orphanGraceMs as number,
   };
 }

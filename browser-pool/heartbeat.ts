@@ -4,6 +4,7 @@ import { allowanceText } from "@svc/host-kit/egress/allowance.ts";
 import type { PoolConfig } from "./config.ts";
 import type { HostFitness } from "./launch/host-fitness.ts";
 import type { ServedVersions } from "./playwrights/served-versions.ts";
+import type { CaptchaProvider } from "./captcha/provider.ts";
 import type { Exits } from "./proxies/exits.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import type { Shelves } from "./slots/shelves.ts";
@@ -15,6 +16,8 @@ export interface HeartbeatParts {
   config: PoolConfig;
   served: ServedVersions;
   exits: Exits;
+  /** Null: none is configured. */
+  captcha: CaptchaProvider | null;
   url: string;
   /** Why browsers of a kind are not served; null when they are. */
   hintOf: (kind: BrowserKind) => string | null;
@@ -22,7 +25,7 @@ export interface HeartbeatParts {
 
 /** Builds the heartbeat of this moment, with the next sequence number. */
 export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
-  const { sessions, hostFitness, config, served, exits, url } = parts;
+  const { sessions, hostFitness, config, served, exits, captcha, url } = parts;
   return {
     type: "pool",
     bootId: sessions.bootId,
@@ -35,6 +38,7 @@ export function heartbeatOf(parts: HeartbeatParts): PoolHeartbeat {
     kinds: { fast: kindOf(parts, "fast"), stealth: kindOf(parts, "stealth") },
     // Browsers of kind fast have none.
     exits: config.shelves.stealth.most > 0 ? exits.offers : [],
+    captcha: captcha?.isAtWork ?? false,
     keeps: sessions.keptWishes,
     ...(sessions.isDraining && { draining: true }),
     slots: sessions.reports(),

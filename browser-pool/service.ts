@@ -6,6 +6,8 @@ import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { closeServer } from "@svc/host-kit/server.ts";
 import type { TableLine } from "@svc/host-kit/start-messages.ts";
 import { START_TIMES } from "@svc/host-kit/start-times.ts";
+import type { CaptchaProvider } from "./captcha/provider.ts";
+import { CAPTCHA_SETTINGS } from "./captcha/settings.ts";
 import { POOL_SETTINGS, type PoolConfig } from "./config.ts";
 import type { Allowance } from "./egress/allowance.ts";
 import type { FirstReport } from "./first-report.ts";
@@ -33,6 +35,8 @@ export interface PoolParts {
   allowance: Allowance;
   playwrights: PlaywrightProcesses;
   exits: Exits;
+  /** Null: no provider is configured. */
+  captcha: CaptchaProvider | null;
   recordings: Recordings | null;
   sessions: Sessions;
   shelves: Shelves;
@@ -71,7 +75,7 @@ export class PoolService {
     const cap = memoryCap ? "memory capped" : "no memory cap";
     const online = hostFitness.isOnline ? "" : `, ${OFFLINE}`;
     const note = `isolation ${isolation}, ${cap}${online}`;
-    return [...KINDS.map((kind) => this.#line(kind, note)), this.#exitsLine];
+    return [...KINDS.map((kind) => this.#line(kind, note)), this.#exitsLine, this.#captchaLine];
   }
 
   get #exitsLine(): TableLine {
@@ -80,6 +84,12 @@ export class PoolService {
     );
     const off = `sessions leave from this host: set ${PROXY_SETTINGS.residentialUrl.name} or that of another tier`;
     return { what: "managed proxies", on: offers.length > 0, note: offers.join(", ") || off };
+  }
+
+  get #captchaLine(): TableLine {
+    const { captcha } = this.#parts;
+    const off = `not solved: set ${CAPTCHA_SETTINGS.captchaKey.name}`;
+    return { what: "captchas", on: captcha !== null, note: captcha?.name ?? off };
   }
 
   #line(kind: BrowserKind, note: string): TableLine {

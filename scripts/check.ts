@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 const STEPS = [
   "tsc -p tsconfig.neutral.json",
   "tsc -p tsconfig.worker.json",
+  "tsc -p tsconfig.browser.json",
   "tsc -p tsconfig.node.json",
   "oxfmt --check",
   "oxlint --type-aware",

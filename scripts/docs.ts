@@ -1,22 +1,24 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { bundlePlayer } from "./bundle-player.ts";
 import { apiDocument } from "./docs/api.ts";
 import { configurationDocument } from "./docs/configuration.ts";
 import { llmsText } from "./docs/llms.ts";
 import { openapi } from "./docs/openapi.ts";
 import { versionsDocument } from "./docs/versions.ts";
 
-/** Every file that is made from the contract and from the schemas of the settings. `--check` says which is stale and changes nothing. */
-const FILES: Record<string, () => string> = {
+/** Every file that is made: from the contract, from the schemas of the settings, from the sources of a page. `--check` says which is stale and changes nothing. */
+const FILES: Record<string, () => string | Promise<string>> = {
   "docs/API.md": apiDocument,
   "docs/CONFIGURATION.md": configurationDocument,
   "docs/VERSIONS.md": versionsDocument,
   "public/llms.txt": llmsText,
   "public/openapi.json": () => `${JSON.stringify(openapi(), null, 2)}\n`,
+  "public/replay/player.js": bundlePlayer,
 };
 
 const isCheck = process.argv.includes("--check");
 for (const [path, make] of Object.entries(FILES)) {
-  const text = make();
+  const text = await make();
   const before = await readFile(path, "utf8").catch(() => "");
   if (before === text) continue;
   if (isCheck) {

@@ -15,6 +15,12 @@ export async function objectUrl(
   return { url, expiresInSeconds: LIMITS.objectUrlMs / 1000 };
 }
 
+/** The URL of the page that plays a replay, for as long as one of `objectUrl`. */
+export async function playUrl(env: Env, baseUrl: string, key: string): Promise<string> {
+  const claims = { act: "play", key, expiresAt: Date.now() + LIMITS.objectUrlMs } as const;
+  return `${baseUrl}/replay/${await mintObjectToken(env.SVC_SIGNING_SECRET, claims)}`;
+}
+
 /** The URL by which one act on one object may be done. */
 export async function signedUrl(env: Env, baseUrl: string, claims: ObjectClaims): Promise<string> {
   return `${baseUrl}/objects/${await mintObjectToken(env.SVC_SIGNING_SECRET, claims)}`;

@@ -2,7 +2,7 @@ import { rename, rm } from "node:fs/promises";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { Recorder } from "./recorder.ts";
-import type { ReplayFile } from "./replay-file.ts";
+import { type ReplayFile, customLine } from "./replay-file.ts";
 import type { WaitingReplay } from "./waiting-replay.ts";
 
 /** How old what was recorded is at most before it is on the disk: after a kill, all but that is there. */
@@ -45,6 +45,12 @@ export class Recording {
       // The file takes no more lines.
       if (file.cut !== null) this.#recorder?.close();
     });
+  }
+
+  /** Adds an event of the service itself in a tab. `tag` begins with the name of what tells of it, as in `captcha.solved`. */
+  note(tag: string, tabId: string, payload: object): void {
+    const { file } = this.#parts;
+    if (this.#stopping === null) file.add(customLine(tag, payload, Date.now(), tabId));
   }
 
   /** Nobody has got the session: there is to be no replay. */

@@ -34,9 +34,14 @@ export interface Finished {
   cut: string | null;
 }
 
-/** A custom event of rrweb. `tag` begins with `svc.`. */
-export const customLine = (tag: string, payload: object, timestamp: number): string =>
-  JSON.stringify({ type: 5, data: { tag, payload }, timestamp });
+/** A custom event of rrweb; of the whole session without a tab. */
+export const customLine = (
+  tag: string,
+  payload: object,
+  timestamp: number,
+  tabId?: string,
+): string =>
+  JSON.stringify({ type: 5, data: { tag, payload }, timestamp, ...(tabId && { tabId }) });
 
 /**
  * Newline-delimited JSON in one gzip member, written bit by bit. Each bit is a piece of its own of the stream: after a

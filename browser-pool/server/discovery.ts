@@ -42,9 +42,16 @@ async function discovered(mux: CdpMux): Promise<SlotDiscovery> {
   };
 }
 
-function targetOf(info: JsonObject): SlotDiscovery["targets"][number] {
+/** A page that has no title, or none yet, goes by its URL, as in Chrome. */
+export function targetOf(info: JsonObject): SlotDiscovery["targets"][number] {
   const { targetId, type, title, url } = info;
-  return { id: textOf(targetId), type: textOf(type), title: textOf(title), url: textOf(url) };
+  const address = textOf(url);
+  return {
+    id: textOf(targetId),
+    type: textOf(type),
+    title: textOf(title) || address,
+    url: address,
+  };
 }
 
 function textOf(value: unknown): string {

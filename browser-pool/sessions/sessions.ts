@@ -2,20 +2,19 @@ import { randomUUID } from "node:crypto";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { WireVersion } from "@svc/contract/browser/wire-versions.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import { canServe } from "@svc/contract/host-protocol/exits.ts";
 import type { PlaceSlot, SlotWish } from "@svc/contract/host-protocol/slots.ts";
-import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { NO_SLOT, type Placed, Placement, type Wanted } from "./placement.ts";
 import { type EndReason, Session } from "./session.ts";
 import { ProfileFault } from "../profiles/fault.ts";
-import { BlockWatch } from "../proxies/block-watch.ts";
-import { Ladder } from "../proxies/ladder.ts";
+import { beginLadder } from "../proxies/begin-ladder.ts";
+import type { Ladder } from "../proxies/ladder.ts";
 import type { Exit, Exits } from "../proxies/exits.ts";
+import { type CaptchaMeans, beginSolving } from "../captcha/begin.ts";
 import type { Profiles } from "../profiles/profiles.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
-import { type Slot, inBrowser } from "../slots/slot.ts";
+import type { Slot } from "../slots/slot.ts";
 import { keptWishes } from "./wishes.ts";
 
 /** How long the id of an ended session is refused: a late PUT of it may be under way so long. */
@@ -37,6 +36,8 @@ export interface SessionsOptions {
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
   exits: Exits;
+  /** Null: no captcha provider is configured. */
+  captcha: CaptchaMeans | null;
   /** Null where this pool cannot record. */
   recordings: Recordings | null;
   /** The gateway should hear of a change. */
@@ -50,6 +51,8 @@ interface Taken {
   slot: Slot;
   exit: Exit | null;
   ladder: Ladder | null;
+  /** Null: not wished. */
+  captcha: { active: boolean } | null;
 }
 
 /** The sessions placed on this host. Knows nothing of HTTP. */
@@ -191,10 +194,17 @@ export class Sessions {
       this.#exitFor(subject, ask, signal),
     ]);
     if (exit) await slot.leaveBy(exit);
-    const ladder = fault ? null : await this.#ladderOf(subject, ask, slot);
+    const climbs = !fault && ask.proxy === "smart";
+    const ladder = climbs ? await beginLadder(subject.org, slot, this.#options) : null;
     const isReady = !fault && !signal.aborted && (await this.#record(subject, ask, slot));
-    if (isReady && !signal.aborted)
-      return this.#open(subject.id, ask, { slot, exit, ladder }, performance.now() - asked);
+    const solves = isReady && !signal.aborted && ask.captcha;
+    const captcha = solves
+      ? await beginSolving(slot, this.#options.captcha, this.#options.log)
+      : null;
+    if (isReady && !signal.aborted && !slot.isDead) {
+      const taken = { slot, exit, ladder, captcha };
+      return this.#open(subject.id, ask, taken, performance.now() - asked);
+    }
     slot.dropRecording();
     void warmSlots.retire(slot);
     if (signal.aborted) return ENDED;
@@ -221,31 +231,21 @@ export class Sessions {
     return this.#options.exits.open(org, proxy, signal);
   }
 
-  /** The ladder of a session that wishes it, where there is anything to climb to. */
-  async #ladderOf({ org }: Subject, { proxy }: PlaceSlot, slot: Slot): Promise<Ladder | null> {
-    const { exits, log, onChange } = this.#options;
-    if (proxy !== "smart" || !canServe(exits.offers, proxy)) return null;
-    const ladder = new Ladder(
-      slot,
-      (wish, signal) => exits.open(org, wish, signal),
-      (rung) => {
-        log.info({ slot: slot.number, ...rung }, "ladder_climbed");
-        onChange();
-      },
-    );
-    try {
-      await inBrowser(BlockWatch.start(slot, ladder), LIMITS.exitCheckMs, slot.died);
-      return ladder;
-    } catch (error) {
-      log.warn({ slot: slot.number, reason: messageOf(error) }, "ladder_not_started");
-      return null;
-    }
-  }
-
-  #open(id: string, ask: PlaceSlot, { slot, exit, ladder }: Taken, tookMs: number): Placed {
+  #open(
+    id: string,
+    ask: PlaceSlot,
+    { slot, exit, ladder, captcha }: Taken,
+    tookMs: number,
+  ): Placed {
     const acquiredMs = Math.round(tookMs * 10) / 10;
     const proxy = exit ? { proxy: exit.applied } : {};
-    const placed = { acquiredMs, bootId: this.bootId, seq: this.nextSeq(), ...proxy };
+    const placed = {
+      acquiredMs,
+      bootId: this.bootId,
+      seq: this.nextSeq(),
+      ...proxy,
+      ...(captcha && { captcha }),
+    };
     const session = new Session(id, ask, { slot, ladder }, placed, {
       change: this.#options.onChange,
       deadline: () => this.#finish(id, "expired"),

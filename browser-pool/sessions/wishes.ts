@@ -21,7 +21,10 @@ export function readAsk(body: unknown, kept: readonly SlotWish[]): ReadAsk {
     const isKept = (wish: SlotWish): boolean =>
       kept.includes(wish) && KEPT_FOR[wish].includes(data.kind);
     const unkept = SLOT_WISHES.filter((wish) => data[wish] !== undefined && !isKept(wish));
-    const named = data.proxy && data.kind !== "stealth" ? [...unkept, "proxy"] : unkept;
+    const stealthy = (["proxy", "captcha"] as const).filter(
+      (wish) => data[wish] !== undefined && data.kind !== "stealth",
+    );
+    const named = [...unkept, ...stealthy];
     return named.length > 0 ? { unkept: named } : { ask: data };
   }
   const unknown = error.issues.map((issue) =>

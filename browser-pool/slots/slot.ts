@@ -3,6 +3,7 @@ import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
+import { type CaptchaEvent, CaptchaSolver, type CaptchaSolverOptions } from "../captcha/solver.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
@@ -66,6 +67,7 @@ export class Slot implements SlotNames {
   readonly #shim: Shim | null;
   #closing: Promise<void> | null = null;
   #recording: Recording | null = null;
+  #solver: CaptchaSolver | null = null;
   #unwatch: (() => void) | null = null;
   #excess: string | null = null;
   #isDead = false;
@@ -154,6 +156,22 @@ export class Slot implements SlotNames {
     await inBrowser(recording.begin(this.mux), LIMITS.recordingStartMs, this.died);
   }
 
+  /** Solves the captchas of the session that gets the slot, from now to its end. Rejects when that does not begin. */
+  async solveCaptchas(options: CaptchaSolverOptions): Promise<void> {
+    const onEvent = (event: CaptchaEvent): void => {
+      const { name, tab, ...payload } = event;
+      this.#recording?.note(name, tab, payload);
+      options.onEvent(event);
+    };
+    const starting = CaptchaSolver.start(this.mux, { ...options, onEvent });
+    // Also of one that is late.
+    starting.then(
+      (solver) => (this.#closing ? solver.close() : (this.#solver = solver)),
+      () => {},
+    );
+    await inBrowser(starting, LIMITS.captchaStartMs, this.died);
+  }
+
   /** Nobody has got the session: its recording comes to nothing. */
   dropRecording(): void {
     this.#recording?.drop();
@@ -167,6 +185,7 @@ export class Slot implements SlotNames {
   }
 
   async #close(): Promise<void> {
+    this.#solver?.close();
     await this.#recording?.stop();
     await removeSlot(this.#parts);
   }

@@ -13,6 +13,7 @@ export const HostRecord = z.object({
   memoryCap: z.boolean().exactOptional(),
   egressAllow: z.array(z.string()).exactOptional(),
   exits: z.array(ExitOffer).exactOptional(),
+  captcha: z.boolean().exactOptional(),
   keeps: z.array(z.string()).exactOptional(),
   draining: z.boolean(),
   kinds: z.partialRecord(z.enum(["fast", "stealth"]), KindReport).exactOptional(),

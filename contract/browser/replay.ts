@@ -6,5 +6,7 @@ export const ReplayUrl = z.object({
   expiresInSeconds: z.int().positive(),
   /** Of the bytes as they are served. */
   contentEncoding: z.enum(["gzip", "identity"]),
+  /** A page that plays the replay, for as long as `url` (addition: decisions, GET /replay/:token). */
+  playerUrl: z.string(),
 });
 export type ReplayUrl = z.infer<typeof ReplayUrl>;

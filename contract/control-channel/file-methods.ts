@@ -39,11 +39,13 @@ export const Match = z.object({
 });
 export type Match = z.infer<typeof Match>;
 
-/** `files.event` of a watch. */
+/** `files.event` of a watch. A move out of what is watched is a `remove`, a move into it a `create`. */
 export const FileEvent = z.object({
   id: count,
   type: z.enum(["create", "write", "remove", "rename", "chmod", "overflow"]),
   path: z.string(),
+  /** Of a `rename`: the path before. What had the new one is gone. */
+  from: z.string().exactOptional(),
 });
 export type FileEvent = z.infer<typeof FileEvent>;
 

@@ -60,6 +60,8 @@ export const PoolHeartbeat = z.object({
   kinds: z.object({ fast: KindReport.exactOptional(), stealth: KindReport.exactOptional() }),
   /** The exits of the managed proxy that this pool is configured for. Absent: none. */
   exits: z.array(ExitOffer).max(10).exactOptional(),
+  /** Whether a captcha provider is configured that takes tasks of this pool. Absent: none is. */
+  captcha: z.boolean().exactOptional(),
   /** The wishes of `PlaceSlot` that this pool keeps (`SLOT_WISHES`). Absent: none, as of a pool older than the wishes. */
   keeps: z.array(text).max(20).exactOptional(),
   draining: z.boolean().exactOptional(),

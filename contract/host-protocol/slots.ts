@@ -38,6 +38,8 @@ export const PlaceSlot = z.strictObject({
   allowedDomains: z.array(z.string()).exactOptional(),
   /** An exit of the managed proxy, or the ladder of them, where there is one. Kind `stealth` only. */
   proxy: WayWish.exactOptional(),
+  /** Captchas are to be solved, where the pool can. Kind `stealth` only. */
+  captcha: z.literal(true).exactOptional(),
   /** A replay of the session is to be recorded. */
   recording: SlotRecording.exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
@@ -77,6 +79,8 @@ export const SlotPlaced = z.object({
   seq: z.int().nonnegative(),
   /** The exit by which the session leaves. Absent: it leaves from the host. */
   proxy: ProxyApplied.exactOptional(),
+  /** Whether a solver is at work, where one is wished. Absent: none is. */
+  captcha: z.strictObject({ active: z.boolean() }).exactOptional(),
 });
 export type SlotPlaced = z.infer<typeof SlotPlaced>;
 
@@ -89,8 +93,14 @@ export const SlotRefused = z.object({
 export type SlotRefused = z.infer<typeof SlotRefused>;
 
 /** What a placement may take besides its wait for a browser and a host's own answer, in ms: the time of each thing that it wishes. */
-export function wishesMs(has: { profile: boolean; proxy: boolean; recording: boolean }): number {
+export function wishesMs(has: {
+  profile: boolean;
+  proxy: boolean;
+  captcha: boolean;
+  recording: boolean;
+}): number {
   return (
+    (has.captcha ? LIMITS.captchaStartMs : 0) +
     (has.profile ? LIMITS.profileLoadMs : 0) +
     (has.proxy ? LIMITS.exitCheckMs : 0) +
     (has.recording ? LIMITS.recordingStartMs : 0)

@@ -13,6 +13,15 @@ export const OBJECTS = {
     success: { status: 200, body: null },
     errors: ["ObjectNotFound", "RangeNotSatisfiable", "ControlPlaneUnavailable"],
   },
+  playReplay: {
+    method: "GET",
+    path: "/replay/:token",
+    summary: "A page that plays a replay, by its playerUrl.",
+    auth: "objectUrl",
+    bodyBytes: LIMITS.requestBodyBytes,
+    success: { status: 200, body: null },
+    errors: ["ObjectNotFound", "ControlPlaneUnavailable"],
+  },
   putObject: {
     method: "PUT",
     path: "/objects/:token",

@@ -6,7 +6,7 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /**
  * The credential of an operation, checked before a byte of the body is read: an API key, the operator's token, a host's
- * token, the signed token of `/objects/:token` or of `/files/…?token=`, or none.
+ * token, the signed token of `/objects/:token` and `/replay/:token` or of `/files/…?token=`, or none.
  */
 export type Auth = "key" | "operator" | "host" | "objectUrl" | "fileUrl" | "none";
 

@@ -53,8 +53,13 @@ export async function placeSlot(
   { onSent, ...body }: PlaceSlot & { onSent: () => void },
 ): Promise<PlaceAnswer> {
   const init = { method: "PUT", body: JSON.stringify(body), onSent };
-  const { profile, proxy, recording } = body;
-  const has = { profile: Boolean(profile), proxy: Boolean(proxy), recording: Boolean(recording) };
+  const { profile, proxy, captcha, recording } = body;
+  const has = {
+    profile: Boolean(profile),
+    proxy: Boolean(proxy),
+    captcha: Boolean(captcha),
+    recording: Boolean(recording),
+  };
   let isLate = (): boolean => false;
   try {
     return await within(body.acquireMs + wishesMs(has) + LIMITS.hostAnswerMs, async (signal) => {

@@ -4,11 +4,10 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import type { WayWish } from "@svc/contract/host-protocol/exits.ts";
-import type { Place } from "../host-calls/place.ts";
 import { endSlot } from "../host-calls/slots.ts";
 import { tried } from "../live/tried.ts";
 import { granted } from "../org/reserve.ts";
-import { findSlot } from "./find-slot.ts";
+import { type Placed, findSlot } from "./find-slot.ts";
 import type { LiveSession, StoredSession } from "./record.ts";
 
 /** What a SessionDO is told to create. Times are ms. */
@@ -28,12 +27,14 @@ export interface CreateSessionOrder {
   allowedDomains: string[] | null;
   /** The exit of the managed proxy that it wishes, or the ladder; null for none. */
   proxy: WayWish | null;
+  /** Whether captchas are to be solved, where a pool can. */
+  captcha: boolean;
   recording: SlotRecording | null;
 }
 
 /** A created session, or a pool's own refusal to be forwarded as it is. */
 export type CreateAnswer =
-  | { created: { expiresAt: number; proxy: ProxyApplied | null } }
+  | { created: { expiresAt: number; proxy: ProxyApplied | null; solvesCaptchas: boolean } }
   | { rejected: { status: number; body: string } };
 
 /**
@@ -61,8 +62,13 @@ const expiryOf = ({ createdAt, lifetimeMs }: CreateSessionOrder): number => crea
 
 /** When a create that nobody finished is void. */
 function giveUpAt({ createdAt, acquireMs, ...order }: CreateSessionOrder): number {
-  const { statePath, proxy, recording } = order;
-  const has = { profile: statePath !== null, proxy: proxy !== null, recording: recording !== null };
+  const { statePath, proxy, captcha, recording } = order;
+  const has = {
+    profile: statePath !== null,
+    proxy: proxy !== null,
+    captcha,
+    recording: recording !== null,
+  };
   return createdAt + acquireMs + wishesMs(has) + LIMITS.unconfirmedSlackMs;
 }
 
@@ -127,14 +133,14 @@ async function place(
 function conclude(
   { env, record }: LiveSession,
   order: CreateSessionOrder,
-  found: { place: Place; proxy: ProxyApplied | null },
+  found: Placed,
 ): CreateAnswer | Refusal {
   const { leaseIdleMs } = order;
   const expiresAt = expiryOf(order);
-  const { place, proxy } = found;
+  const { place, proxy, solvesCaptchas } = found;
   const facts = { place, placedAt: Date.now(), proxy };
   const session = record.apply({ type: "placed", expiresAt, leaseIdleMs }, facts);
-  if (session?.state.status === "active") return { created: { expiresAt, proxy } };
+  if (session?.state.status === "active") return { created: { expiresAt, proxy, solvesCaptchas } };
   // A slot that was found in vain: the customer does not wait for its end.
   record.later(tried("slot_not_given_back", endSlot(env, place.url, order)));
   const hint = "It was released while it was created, or its create took too long.";

@@ -21,8 +21,16 @@ export interface Seeker extends PoolWish {
 
 type Rejection = Extract<PlaceAnswer, { type: "rejected" }>;
 
-/** `proxy`: the exit by which the session leaves; null: it leaves from the pool's host. */
-type Found = { type: "placed"; place: Place; proxy: ProxyApplied | null } | Rejection;
+/** A session that has a slot. */
+export interface Placed {
+  type: "placed";
+  place: Place;
+  /** The exit by which the session leaves; null: it leaves from the pool's host. */
+  proxy: ProxyApplied | null;
+  solvesCaptchas: boolean;
+}
+
+type Found = Placed | Rejection;
 
 /**
  * `unserved`: pools are registered, and none of them serves such a session. `field`: of the request, when this deployment
@@ -142,12 +150,13 @@ class SlotSearch {
 function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | Rejection): Found {
   if (answer.type !== "placed") return answer;
   const { slot } = answer;
-  return { type: "placed", place: placeAt(pool, slot), proxy: slot.proxy ?? null };
+  const solvesCaptchas = slot.captcha?.active ?? false;
+  return { type: "placed", place: placeAt(pool, slot), proxy: slot.proxy ?? null, solvesCaptchas };
 }
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
   const { id, org, kind, createdAt, expiresAt, wireVersion, statePath } = seeker;
-  const { allowedDomains, proxy, recording } = seeker;
+  const { allowedDomains, proxy, captcha, recording } = seeker;
   const body = {
     kind,
     expiresAt,
@@ -156,6 +165,8 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     ...(wireVersion !== null && { wireVersion }),
     ...(allowedDomains !== null && { allowedDomains }),
     ...(proxy !== null && { proxy }),
+    // Another pool may not know the wish, and would refuse it.
+    ...(captcha && pool.solvesCaptchas && { captcha }),
     ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
     onSent: () => seeker.onAsked(),

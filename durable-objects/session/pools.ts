@@ -14,11 +14,13 @@ export interface Pool {
   speaks: boolean;
   /** Whether it has the exit of the managed proxy that the session wishes. */
   hasExit: boolean;
+  /** Whether it solves captchas. */
+  solvesCaptchas: boolean;
 }
 
 /** The pools that may have a slot. */
 export interface Choice {
-  /** Pools with an idle slot first, of these the ones with the wished exit, then those that serve the client's wire version, then the emptiest. */
+  /** Pools with an idle slot first, of these the ones with the wished exit, then those that solve captchas if that is wished, then those that serve the client's wire version, then the emptiest. */
   pools: Pool[];
   /** Why none of them may have a slot. */
   why: string;
@@ -40,6 +42,8 @@ export interface PoolWish {
   allowedDomains: string[] | null;
   /** Null: the session leaves from the pool's host. */
   proxy: WayWish | null;
+  /** Whether captchas are to be solved. */
+  captcha: boolean;
   /** Null: no replay is wanted. */
   recording: SlotRecording | null;
 }
@@ -91,18 +95,19 @@ function keepsWishes({ keeps = [] }: HostRecord, wish: PoolWish): boolean {
   return SLOT_WISHES.every((name) => wish[name] === null || keeps.includes(name));
 }
 
-function poolOf(host: HostRecord, { kind, wireVersion, proxy }: PoolWish): Pool[] {
+function poolOf(host: HostRecord, { kind, wireVersion, proxy, captcha }: PoolWish): Pool[] {
   const report = reportOf(host, kind);
   if (!report || host.draining) return [];
   const { hostId, url } = host;
   const speaks = wireVersion === null || (host.versions["wire"]?.includes(wireVersion) ?? false);
   const hasExit = proxy === null || canServe(host.exits ?? [], proxy);
-  return [{ hostId, url, idle: report.idle, speaks, hasExit }];
+  const solvesCaptchas = captcha && host.captcha === true;
+  return [{ hostId, url, idle: report.idle, speaks, hasExit, solvesCaptchas }];
 }
 
 function byLikelihood(left: Pool, right: Pool): number {
-  const marks = ({ idle, hasExit, speaks }: Pool): number =>
-    (idle > 0 ? 4 : 0) + (hasExit ? 2 : 0) + (speaks ? 1 : 0);
+  const marks = ({ idle, hasExit, solvesCaptchas, speaks }: Pool): number =>
+    (idle > 0 ? 8 : 0) + (hasExit ? 4 : 0) + (solvesCaptchas ? 2 : 0) + (speaks ? 1 : 0);
   return marks(right) - marks(left) || right.idle - left.idle;
 }
 

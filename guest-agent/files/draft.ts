@@ -1,11 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { type Stats, constants } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { errnoOf } from "./errors.ts";
 import { bytesOf } from "./names.ts";
 import { openPlain } from "./plain-file.ts";
-import { noteReplaced } from "./replaced.ts";
 import { type Target, targetOf } from "./target.ts";
 
 /** A name of its own: one made of the file's name could be longer than a name may be. */
@@ -15,8 +14,21 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constant
 const PRIVATE_MODE = 0o600;
 const COPY_BYTES = 1024 * 1024;
 
-/** Whether a name is that of a draft: a watch does not tell of these. */
-export const isDraftName = (name: string): boolean => name.startsWith(PREFIX);
+/** Whether a path is that of a draft: a watch does not tell of these. */
+export const isDraftName = (path: string): boolean => basename(path).startsWith(PREFIX);
+
+/** Drafts that are remembered. */
+const REPLACING_MAX = 1_000;
+/** Drafts that have taken the name of a file that was there. A watch hears of a move, of which it knows one name only. */
+const replacing = new Set<string>();
+
+function noteReplacing(draft: string): void {
+  if (replacing.size >= REPLACING_MAX) replacing.clear();
+  replacing.add(basename(draft));
+}
+
+/** Whether that draft has given a file new content, and not made a new file. */
+export const isReplacing = (draft: string): boolean => replacing.has(basename(draft));
 
 /** A path in the folder of another that nothing has yet. */
 export const draftBeside = (path: string): string =>
@@ -51,7 +63,7 @@ export class Draft {
     if (like) await this.#take(like);
     if (mode !== undefined) await this.file.chmod(mode);
     await this.file.sync();
-    if (stats) noteReplaced(path, await this.file.stat());
+    if (stats) noteReplacing(this.#path);
     try {
       await rename(bytesOf(this.#path), bytesOf(path));
     } catch (error) {

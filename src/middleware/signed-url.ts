@@ -16,10 +16,11 @@ const ACTS: Partial<Record<Method, readonly ObjectClaims["act"][]>> = {
   PUT: ["put", "part"],
   POST: ["complete"],
 };
+const PLAY: readonly ObjectClaims["act"][] = ["play"];
 
-/** Checks the token in the path of `/objects/:token`. Every fault of it is the same 404. */
-export function checkObjectUrl({ method }: Operation): MiddlewareHandler<AppEnv> {
-  const acts = ACTS[method] ?? [];
+/** Checks the token in the path of `/objects/:token` and `/replay/:token`. Every fault of it is the same 404. */
+export function checkObjectUrl({ method, path }: Operation): MiddlewareHandler<AppEnv> {
+  const acts = path.startsWith("/replay/") ? PLAY : (ACTS[method] ?? []);
   return async (c, next) => {
     const token = c.req.param("token") ?? "";
     const claims = await readObjectToken(c.env.SVC_SIGNING_SECRET, token, acts, Date.now());

@@ -4,7 +4,7 @@ import { type PoolConfig, readConfig } from "../../browser-pool/config.ts";
 import { openPool } from "../../browser-pool/assembly.ts";
 
 /** What of a pool's configuration no variable sets: how long it waits for others. */
-export type PoolLimits = Partial<Pick<PoolConfig, "orphanGraceMs">>;
+export type PoolLimits = Partial<Pick<PoolConfig, "orphanGraceMs" | "captchaLimits">>;
 
 // A pool with the limits of a test's own, in TEST_LIMITS.
 process.umask(0o022);

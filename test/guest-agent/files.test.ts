@@ -205,7 +205,7 @@ describe("folders", () => {
     await seen("create", (where) => where === file);
     await writeFile(draft, "2");
     await rename(draft, file);
-    await seen("remove", (where) => where === draft);
+    await seen("rename", (where) => where === file);
     await writeFile(file, "3");
     await seen("write", (where) => where === file);
     await host().ask("files.remove", { path: file });

@@ -11,11 +11,11 @@ function watched(...folders: string[]): { root: string; told: string[] } {
   const told: string[] = [];
   const tell = (event: string, path: string) =>
     told.push(`${event} ${path.slice(root.length + 1)}`);
-  const heard = (event: string, path: string): void => void tell(event, path);
-  const overflow = (): void => void told.push("overflow");
   const tree = new WatchedTree(root, root, {
-    heard,
-    overflow,
+    told: tell,
+    moved: (from, to) =>
+      void to.then((path) => (path === null ? tell("remove", from) : tell("rename", path))),
+    overflow: () => told.push("overflow"),
     failed: (error) => told.push(String(error)),
   });
   onTestFinished(() => {
@@ -33,7 +33,7 @@ async function caughtUp(root: string, told: string[], folder: string): Promise<v
   await expect
     .poll(() => {
       const name = join(folder, `round-${rounds}`);
-      if (told.includes(`rename ${name}`)) return true;
+      if (told.includes(`create ${name}`)) return true;
       rounds += 1;
       writeFileSync(join(root, folder, `round-${rounds}`), "");
       return false;
@@ -53,7 +53,7 @@ test("what happens in a folder while it is watched again is told", async () => {
   unlinkSync(join(root, "a/file"));
   const before = told.length;
   await caughtUp(root, told, "a/deep");
-  expect(told.slice(before)).toContain("rename a/file");
+  expect(told.slice(before)).toContain("remove a/file");
 });
 
 test("a folder that takes the name of another is watched, with what is in it", async () => {
@@ -67,7 +67,7 @@ test("a folder that takes the name of another is watched, with what is in it", a
   const before = told.length;
   writeFileSync(join(root, "b/deep/x"), "");
   await caughtUp(root, told, "b/deep");
-  expect(told.slice(before)).not.toContain("rename a/deep/x");
+  expect(told.slice(before)).not.toContain("create a/deep/x");
 });
 
 test("a folder that is removed and made anew at once is watched", async () => {
@@ -88,7 +88,7 @@ test("a folder that comes while the tree begins is told with what is in it, if i
     mkdirSync(join(root, "new/deep"), { recursive: true });
     writeFileSync(join(root, "new/deep/file"), "");
     await caughtUp(root, told, ".");
-    const isNew = told.includes("rename new");
-    await expect.poll(() => !isNew || told.includes("rename new/deep/file")).toBe(true);
+    const isNew = told.includes("create new");
+    await expect.poll(() => !isNew || told.includes("create new/deep/file")).toBe(true);
   }
 });

@@ -1,10 +1,16 @@
-import { EventEmitter } from "node:events";
-import { type FSWatcher, mkdirSync, readFileSync, readdirSync, watch } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EventLine } from "../../guest-agent/files/event-line.ts";
-import { WATCHED_MAX, countedWatch } from "../../guest-agent/files/watch-limit.ts";
+import {
+  WATCHED_MAX,
+  type WatchedFolder,
+  heardAll,
+  unwatchFolder,
+  watchFolder,
+} from "../../guest-agent/files/inotify.ts";
 import { AgentRig } from "./rig.ts";
 
 const WIDE = 30;
@@ -27,11 +33,7 @@ describe("a watch of 9,000 folders", { timeout: 2 * PATIENCE_MS }, () => {
   afterAll(() => rig.close());
 
   /** What the kernel watches for the agent. */
-  function watches(): number {
-    const folder = `/proc/${rig.pid}/fdinfo`;
-    const texts = readdirSync(folder).map((fd) => readFileSync(join(folder, fd), "utf8"));
-    return texts.join("").match(/^inotify wd/gm)?.length ?? 0;
-  }
+  const watches = (): number => watchesOf(rig.pid);
 
   test("leaves the agent free meanwhile, tells of every folder, and ends when it is cancelled", async () => {
     const abort = new AbortController();
@@ -68,21 +70,52 @@ describe("a watch of 9,000 folders", { timeout: 2 * PATIENCE_MS }, () => {
 });
 
 describe("limits of watching", () => {
-  test("more folders than the agent watches are refused until others are given back", () => {
-    const watchers = Array.from({ length: WATCHED_MAX }, () => new EventEmitter());
-    for (const watcher of watchers) countedWatch("/x", () => watching(watcher));
-    const more = () => countedWatch("/more", () => watching(new EventEmitter()));
-    expect(more).toThrow(expect.objectContaining(tooLarge));
-    watchers[0]?.emit("close");
-    more().emit("close");
-    for (const watcher of watchers.slice(1)) watcher.emit("close");
+  const nobody = { lostEvents: () => {}, failed: () => {} };
+  const folder = (): WatchedFolder => ({ watcher: nobody, heard: () => {} });
+
+  test("more folders than the agent watches are refused until others are given back", async () => {
+    const folders = Array.from({ length: WATCHED_MAX }, folder);
+    const numbers = await Promise.all(folders.map((one) => watchFolder(tmpdir(), one)));
+    const [first = folder()] = folders;
+    const [number = 0] = numbers;
+    expect(new Set(numbers)).toEqual(new Set([number]));
+    await expect(watchFolder(tmpdir(), folder())).rejects.toMatchObject(tooLarge);
+    unwatchFolder(number, first);
+    expect(await watchFolder(tmpdir(), first)).toBe(number);
+    for (const one of folders) unwatchFolder(number, one);
   });
 
-  test.each(["ENOSPC", "EMFILE"])("%s of the kernel is refused by name", (code) => {
-    const begin = () => {
-      throw Object.assign(new Error(code), { code });
-    };
-    expect(() => countedWatch("/x", begin)).toThrow(expect.objectContaining(tooLarge));
+  test("a folder that is watched twice counts once, and a failed watch not at all", async () => {
+    const one = folder();
+    for (let round = 0; round < 3; round += 1) {
+      const number = await watchFolder(tmpdir(), one);
+      await expect(watchFolder("/there/is/none", folder())).rejects.toMatchObject({
+        code: "ENOENT",
+      });
+      if (round === 2) unwatchFolder(number, one);
+    }
+    await expect.poll(() => watchesOf(process.pid)).toBe(0);
+    const folders = Array.from({ length: WATCHED_MAX }, folder);
+    const [number = 0] = await Promise.all(folders.map((some) => watchFolder(tmpdir(), some)));
+    for (const some of folders) unwatchFolder(number, some);
+  });
+
+  test("a watch that is given back while another begins leaves the other alone", async () => {
+    const home = mkdtempSync(join(tmpdir(), "svc-watch-"));
+    onTestFinished(() => rmSync(home, { recursive: true }));
+    const heard: string[] = [];
+    const [left, kept] = [
+      folder(),
+      { watcher: nobody, heard: ({ name }: { name: string }) => heard.push(name) },
+    ];
+    const number = await watchFolder(home, left);
+    const begun = watchFolder(home, kept);
+    unwatchFolder(number, left);
+    expect(await begun).toBe(number);
+    writeFileSync(join(home, "file"), "");
+    await heardAll();
+    expect(heard).toContain("file");
+    unwatchFolder(number, kept);
   });
 
   test("events that nobody can tell in time are dropped, which is told once in their place", async () => {
@@ -100,11 +133,20 @@ describe("limits of watching", () => {
   });
 });
 
-/** A watcher that only closes. */
-function watching(events: EventEmitter): FSWatcher {
-  const watcher = watch("/");
-  watcher.close();
-  watcher.removeAllListeners();
-  events.once("close", () => watcher.emit("close"));
-  return watcher;
+/** What the kernel watches for an agent: its program that watches is a child of it. */
+function watchesOf(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+  return children.filter(Boolean).reduce((sum, child) => sum + watchesIn(child), 0);
+}
+
+function watchesIn(pid: string): number {
+  try {
+    if (readFileSync(`/proc/${pid}/cmdline`, "utf8").replace(/\0+$/, "") !== "svc-watch") return 0;
+    const folder = `/proc/${pid}/fdinfo`;
+    const texts = readdirSync(folder).map((fd) => readFileSync(join(folder, fd), "utf8"));
+    return texts.join("").match(/^inotify wd/gm)?.length ?? 0;
+  } catch {
+    // It has ended.
+    return 0;
+  }
 }

@@ -22,8 +22,10 @@ export async function calledPath(op: Operation, id = "x"): Promise<string> {
   return `${op.path}?token=${await mintFileToken(SIGNING_SECRET, claims)}`;
 }
 
-function objectClaims({ method }: Operation, expiresAt: number): ObjectClaims {
+function objectClaims({ method, path }: Operation, expiresAt: number): ObjectClaims {
   const stored = { key: "none", bytes: 5, expiresAt };
+  if (path.startsWith("/replay/") && method === "GET")
+    return { act: "play", key: "none", expiresAt };
   if (method === "PUT") return { act: "put", ...stored };
   if (method === "POST") return { act: "complete", ...stored, upload: "none" };
   return { act: "get", key: "none", contentType: "text/plain", expiresAt };

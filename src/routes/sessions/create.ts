@@ -35,8 +35,8 @@ export const createSession: Handler = async (c) => {
     ...(storageStateUrl && { storageStateUrl }),
     // A proxy that is not applied never fails a create: the answer leaves it out.
     ...(answer.created.proxy && { proxy: answer.created.proxy }),
-    // No solver is configured: the same.
-    ...(wanted.captcha && { captcha: { active: false } }),
+    // Nor does a solver that is missing or not at work.
+    ...(wanted.captcha && { captcha: { active: answer.created.solvesCaptchas } }),
     ...(wanted.allowedDomains && { allowedDomains: wanted.allowedDomains }),
   };
   return c.json(body, 201);
@@ -96,6 +96,7 @@ async function orderOf(c: AppContext, wanted: WantedSession, stateUrl: string | 
     wireVersion,
     allowedDomains,
     proxy: wayOf(wanted.proxy),
+    captcha: wanted.captcha,
     recording: recording ? { ...(mask && { mask }) } : null,
     statePath: stateUrl && new URL(stateUrl).pathname,
   } as const;

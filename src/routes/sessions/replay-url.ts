@@ -4,7 +4,7 @@ import { readSessionId } from "@svc/contract/tokens.ts";
 import { replayKey, replayState } from "../../../control-plane/replays.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { replayEncoding } from "../../env.ts";
-import { objectUrl } from "../../object-url.ts";
+import { objectUrl, playUrl } from "../../object-url.ts";
 
 const AS = {
   gzip: { contentType: "application/gzip" },
@@ -21,11 +21,10 @@ export const replayUrl: Handler = async (c) => {
   }
   if (state !== "ready") throw await missing(c, id, state !== null);
   const contentEncoding = replayEncoding(c.env);
-  const signed = await objectUrl(c.env, baseUrlOf(c), {
-    key: replayKey(orgId, id),
-    ...AS[contentEncoding],
-  });
-  const body: ReplayUrl = { ...signed, contentEncoding };
+  const key = replayKey(orgId, id);
+  const signed = await objectUrl(c.env, baseUrlOf(c), { key, ...AS[contentEncoding] });
+  const playerUrl = await playUrl(c.env, baseUrlOf(c), key);
+  const body: ReplayUrl = { ...signed, contentEncoding, playerUrl };
   return c.json(body);
 };
 

@@ -30,6 +30,7 @@ async function aged(ageMs: number) {
     statePath: null,
     allowedDomains: null,
     proxy: null,
+    captcha: false,
     recording: null,
   });
   expect(answer).toHaveProperty("created");

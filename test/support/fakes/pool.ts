@@ -17,6 +17,8 @@ export const FakePoolMode = z.object({
   body: z.string().default(""),
   /** The exit that it says sessions leave by. */
   proxy: ProxyApplied.nullable().default(null),
+  /** What it says of captchas. */
+  captcha: z.object({ active: z.boolean() }).nullable().default(null),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
   /** The counts it gives of every session when it is asked; null: 404. */
@@ -101,7 +103,7 @@ export class FakePool {
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
     if (!PlaceSlot.safeParse(JSON.parse(text)).success) return send(response, 400, "no PlaceSlot");
-    const { put, status, body, proxy } = this.mode;
+    const { put, status, body, proxy, captcha } = this.mode;
     if (put === "hang") return;
     // Followed, this would lead back here, to an answer that places the session.
     if (put === "redirect") response.setHeader("location", "/control");
@@ -109,7 +111,13 @@ export class FakePool {
     if (put !== "ok") return send(response, PUT_ANSWERS[put].status, PUT_ANSWERS[put].body);
     this.seq += 1;
     const exit = proxy ? { proxy } : {};
-    const placed = { acquiredMs: 1, bootId: this.bootId, seq: this.seq, ...exit };
+    const placed = {
+      acquiredMs: 1,
+      bootId: this.bootId,
+      seq: this.seq,
+      ...exit,
+      ...(captcha && { captcha }),
+    };
     send(response, 201, JSON.stringify(placed));
   }
 

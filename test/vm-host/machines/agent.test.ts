@@ -1,5 +1,5 @@
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
-import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
+import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -38,7 +38,9 @@ describe.skipIf(await missingMachine())("a machine's agent", { timeout: MACHINE_
   const back = (): Promise<string> => rig.sh("one", "echo back").catch(() => "");
 
   /** A customer's connection. The first one after the agent began anew may be closed at once. */
-  async function control(): Promise<{ client: RpcClient<typeof METHODS>; socket: WebSocket }> {
+  async function control(
+    heard: NotificationHandler = () => {},
+  ): Promise<{ client: RpcClient<typeof METHODS>; socket: WebSocket }> {
     const { url, headers } = await rig.socket("one");
     const socket = new WebSocket(url, { headers });
     const hello = Promise.withResolvers<boolean>();
@@ -48,7 +50,10 @@ describe.skipIf(await missingMachine())("a machine's agent", { timeout: MACHINE_
       close: () => socket.close(),
       whenWritable: () => null,
     };
-    const client = new RpcClient(wire, METHODS, () => hello.resolve(true));
+    const client = new RpcClient(wire, METHODS, (method, params) => {
+      hello.resolve(true);
+      heard(method, params);
+    });
     socket.on("message", (data: Buffer, isBinary) =>
       isBinary ? client.binary(data) : client.text(data),
     );
@@ -56,7 +61,7 @@ describe.skipIf(await missingMachine())("a machine's agent", { timeout: MACHINE_
       client.closed();
       hello.resolve(false);
     });
-    return (await hello.promise) ? { client, socket } : control();
+    return (await hello.promise) ? { client, socket } : control(heard);
   }
 
   test("that is stopped is continued, and what was asked meanwhile is answered", async () => {
@@ -101,11 +106,54 @@ describe.skipIf(await missingMachine())("a machine's agent", { timeout: MACHINE_
     const failed = result.catch((error: unknown) => error);
     const watches = async () =>
       Number(
-        await rig.sh("one", `cat /proc/$(pgrep -fo agent.mjs)/fdinfo/* | grep -c '^inotify wd'`),
+        await rig.sh("one", `cat /proc/$(pgrep -fo svc-watch)/fdinfo/* | grep -c '^inotify wd'`),
       );
     await expect.poll(watches, { timeout: PATIENCE_MS }).toBeGreaterThan(9_000);
     socket.close();
     await failed;
     await expect.poll(watches, { timeout: PATIENCE_MS }).toBe(0);
+  });
+
+  test("tells a move as one event, and refuses a watch for which the kernel has no room", async () => {
+    await rig.sh("one", "mkdir -p /moves/a /moves/b && touch /moves/a/x");
+    const events: Record<string, unknown>[] = [];
+    const { client, socket } = await control((method, params) => {
+      if (method === "files.event") events.push(params);
+    });
+    const watch = { path: "/moves", recursive: true };
+    const failed = client.call("files.watch", watch).result.catch((error: unknown) => error);
+    const seen = async (act: string, event: object) => {
+      await rig.sh("one", act);
+      await expect
+        .poll(() => events, { timeout: PATIENCE_MS })
+        .toContainEqual(expect.objectContaining(event));
+    };
+    await expect
+      .poll(
+        async () => {
+          await rig.sh("one", "touch /moves/a/$RANDOM /moves/b/$RANDOM");
+          const told = events.map(({ path }) => String(path));
+          return ["/moves/a/", "/moves/b/"].every((place) =>
+            told.some((path) => path.startsWith(place)),
+          );
+        },
+        { timeout: PATIENCE_MS },
+      )
+      .toBe(true);
+    const moved = { type: "rename", from: "/moves/a/x", path: "/moves/b/y" };
+    await seen("mv /moves/a/x /moves/b/y", moved);
+    await seen("mv /moves/b/y /root/y", { type: "remove", path: "/moves/b/y" });
+    await seen("mv /root/y /moves/y", { type: "create", path: "/moves/y" });
+    await seen("mv /moves/a /moves/c", { type: "rename", from: "/moves/a", path: "/moves/c" });
+    await seen("touch /moves/c/late", { type: "create", path: "/moves/c/late" });
+    await rig.sh("one", "sysctl -qw fs.inotify.max_user_watches=2");
+    await expect(
+      client.ask("files.watch", { path: "/usr", recursive: true }),
+    ).rejects.toMatchObject({
+      data: { code: "TooLarge", retryable: false },
+    });
+    await rig.sh("one", "sysctl -qw fs.inotify.max_user_watches=131072");
+    socket.close();
+    await failed;
   });
 });
