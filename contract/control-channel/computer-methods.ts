@@ -27,8 +27,6 @@ export const COMPUTER_METHODS = {
       quality: z.int().min(1).max(100).default(80),
       region: z.object({ ...place, width: side, height: side }).exactOptional(),
       scale: z.number().min(0.05).max(1).default(1),
-      /** The pointer is in the picture. */
-      cursor: z.boolean().default(true),
     }),
     result: z.object({ width: z.int(), height: z.int(), format: z.enum(["png", "jpeg"]) }),
   },
@@ -65,7 +63,10 @@ export const COMPUTER_METHODS = {
   },
   /** A key by its X name or its character, or several with `+`: `ctrl+shift+t`. Unknown ones are `UnknownKey`. */
   "computer.key": {
-    params: z.object({ key: z.string().min(1).max(100), repeat: z.int().min(1).max(100).default(1) }),
+    params: z.object({
+      key: z.string().min(1).max(100),
+      repeat: z.int().min(1).max(100).default(1),
+    }),
     result: ok,
   },
 } as const;

@@ -38,6 +38,7 @@ export async function encode(picture: Picture, wish: Wish): Promise<Encoded> {
     .extract({ left, top, width: region.width, height: region.height })
     .resize(across, down, { fit: "fill" });
   const { quality } = wish;
-  const made = wish.format === "png" ? image.png({ compressionLevel: PNG_EFFORT }) : image.jpeg({ quality });
+  const made =
+    wish.format === "png" ? image.png({ compressionLevel: PNG_EFFORT }) : image.jpeg({ quality });
   return { bytes: await made.toBuffer(), width: across, height: down };
 }

@@ -2,7 +2,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import { chordOf, keysymOf } from "./keysyms.ts";
 import type { RfbClient } from "./rfb-client.ts";
-import type { Screen } from "./screen.ts";
 
 export type Button = "left" | "middle" | "right";
 export interface Point {
@@ -18,9 +17,20 @@ const DRAG_STEP_MS = 16;
 /** So many characters are typed until the screen has taken them. */
 const TYPED_AT_ONCE = 50;
 
+interface Drag {
+  button: Button;
+  durationMs: number;
+  signal: AbortSignal;
+}
+
+/** The connection to a screen for what is done on it; new: no button of it is down. */
+interface Touched {
+  used(): Promise<{ client: RfbClient; isNew: boolean }>;
+}
+
 /** Mouse and keyboard of a desktop, for all who use it by `computer.*`: one thing is done after the other. */
 export class Hands {
-  readonly #screen: Screen;
+  readonly #screen: Touched;
   #at: Point = { x: 0, y: 0 };
   #buttons = 0;
   #tail: Promise<unknown> = Promise.resolve();
@@ -28,7 +38,7 @@ export class Hands {
   readonly #where: () => Promise<Point>;
 
   /** `where`: asks the desktop where its pointer is, which viewers and programs move as well. */
-  constructor(screen: Screen, where: () => Promise<Point>) {
+  constructor(screen: Touched, where: () => Promise<Point>) {
     this.#screen = screen;
     this.#where = where;
   }
@@ -63,7 +73,7 @@ export class Hands {
   }
 
   /** Along a straight line. The button is up again whatever happens on the way. */
-  drag(from: Point, to: Point, button: Button, durationMs: number, signal: AbortSignal) {
+  drag(from: Point, to: Point, { button, durationMs, signal }: Drag): Promise<void> {
     return this.#do(async (client) => {
       await this.#check(client, to);
       await this.#moveTo(client, from);
@@ -88,7 +98,7 @@ export class Hands {
 
   type(text: string, delayMs: number, signal: AbortSignal): Promise<void> {
     return this.#do(async (client) => {
-      for (const [at, character] of [...text].entries()) {
+      for (const [at, character] of Array.from(text).entries()) {
         signal.throwIfAborted();
         this.#stroke(client, [keysymOf(character)]);
         if (delayMs > 0) await wait(delayMs, undefined, { signal });

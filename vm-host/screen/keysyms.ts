@@ -87,7 +87,7 @@ export function chordOf(chord: string): number[] {
 function keyNamed(name: string): number {
   const named = BY_LOWER_CASE.get(name.toLowerCase());
   if (named !== undefined) return named;
-  if ([...name].length === 1) return keysymOf(name);
+  if (Array.from(name).length === 1) return keysymOf(name);
   const hint = nearest(name).join(", ");
   throw refuse("UnknownKey", `There is no key ${name}. The nearest are ${hint}.`);
 }
@@ -102,4 +102,6 @@ function nearest(name: string): string[] {
 }
 
 const pairsOf = (name: string): Set<string> =>
-  new Set(Array.from(name.toLowerCase(), (letter, at) => letter + (name[at + 1] ?? "").toLowerCase()));
+  new Set(
+    Array.from(name.toLowerCase(), (letter, at) => letter + (name[at + 1] ?? "").toLowerCase()),
+  );

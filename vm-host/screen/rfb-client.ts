@@ -90,7 +90,7 @@ export class RfbClient {
     this.#socket.destroy();
   }
 
-  /** The screen as it is now. */
+  /** The screen as it is now. With or without the pointer for good: Xvnc ends a connection that changes its mind. */
   capture({ hasCursor }: CaptureOptions): Promise<Picture> {
     return this.#alone(async () => {
       this.#setEncodings(hasCursor);
@@ -104,7 +104,7 @@ export class RfbClient {
   /** Makes the screen this size. Throws where the screen says no. */
   resize(size: Size): Promise<void> {
     return this.#alone(async () => {
-      this.#setEncodings(false);
+      this.#setEncodings(this.#hasCursor ?? true);
       // The screen says first that it can be resized.
       await this.#whole();
       const { width, height } = this.#frame.size;
@@ -125,7 +125,7 @@ export class RfbClient {
   /** Resolves when the screen has taken all that it was sent, and has told its size. */
   settle(): Promise<void> {
     return this.#alone(async () => {
-      if (this.#hasCursor === null) this.#setEncodings(false);
+      this.#setEncodings(this.#hasCursor ?? true);
       this.#socket.write(updateRequest(ONE_PIXEL, false));
       await this.#frame.read(this.#reader);
     });

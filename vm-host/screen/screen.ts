@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { sizeOfScreen } from "@svc/contract/vm/machine.ts";
 import { Hands, type Point } from "./hands.ts";
-import { RfbClient } from "./rfb-client.ts";
+import { type Picture, RfbClient } from "./rfb-client.ts";
 
 /** Where the screen of a desktop listens inside its machine (images/desktop/desktop.sh). */
 export const SCREEN_PORT = 5901;
@@ -43,6 +43,11 @@ export class Screen {
     const isNew = this.#usedLast !== client;
     this.#usedLast = client;
     return { client, isNew };
+  }
+
+  /** The screen as it is now. */
+  async capture(): Promise<Picture> {
+    return (await this.client()).capture({ hasCursor: true });
   }
 
   /** The connection, another one where the last has ended. */

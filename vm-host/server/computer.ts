@@ -36,62 +36,84 @@ export class Computer {
   }
 
   #methodsOf(desktop: Desktop): Record<string, Method> {
-    const { screen, guest } = desktop;
-    const { hands } = screen;
+    const { hands } = desktop.screen;
     const press = async (button: Button, isDown: boolean) => {
       if (isDown) this.#held.add(button);
       else this.#held.delete(button);
       await hands.press(button, isDown);
       return DONE;
     };
+    const { "computer.down": down, "computer.up": up } = COMPUTER_METHODS;
     return {
-      "computer.screen": method(COMPUTER_METHODS["computer.screen"], async () => {
-        const client = await screen.client();
-        await client.settle();
-        return client.size;
-      }),
-      "computer.cursor": method(COMPUTER_METHODS["computer.cursor"], () => pointerOf(guest)),
-      "computer.screenshot": screenshotMethod(desktop),
-      "computer.move": method(COMPUTER_METHODS["computer.move"], async (to) => {
-        await hands.move(to);
-        return DONE;
-      }),
-      "computer.down": method(COMPUTER_METHODS["computer.down"], ({ button }) => press(button, true)),
-      "computer.up": method(COMPUTER_METHODS["computer.up"], ({ button }) => press(button, false)),
-      "computer.click": method(COMPUTER_METHODS["computer.click"], async ({ button, count, ...at }) => {
-        await hands.click(button, count, placeOf(at));
-        return DONE;
-      }),
-      "computer.drag": method(COMPUTER_METHODS["computer.drag"], async (asked, { signal }) => {
-        const { fromX, fromY, toX, toY, button, durationMs } = asked;
-        const [from, to] = [{ x: fromX, y: fromY }, { x: toX, y: toY }];
-        await hands.drag(from, to, button, durationMs, signal);
-        return DONE;
-      }),
-      "computer.scroll": method(COMPUTER_METHODS["computer.scroll"], async ({ dx, dy, ...at }) => {
-        await hands.scroll(dx, dy, placeOf(at));
-        return DONE;
-      }),
-      "computer.type": method(COMPUTER_METHODS["computer.type"], async (asked, { signal }) => {
-        await hands.type(asked.text, asked.delayMs, signal);
-        return DONE;
-      }),
-      "computer.key": method(COMPUTER_METHODS["computer.key"], async ({ key, repeat }, { signal }) => {
-        await hands.key(key, repeat, signal);
-        return DONE;
-      }),
+      ...lookMethods(desktop),
+      ...mouseMethods(hands),
+      ...keyMethods(hands),
+      "computer.down": method(down, ({ button }) => press(button, true)),
+      "computer.up": method(up, ({ button }) => press(button, false)),
     };
   }
 }
 
 const desktopOf = ({ guest, pictures }: Pick<Vm, "guest" | "pictures">) => ({ guest, pictures });
 
+function lookMethods(desktop: Desktop): Record<string, Method> {
+  const { screen, guest } = desktop;
+  return {
+    "computer.screen": method(COMPUTER_METHODS["computer.screen"], async () => {
+      const client = await screen.client();
+      await client.settle();
+      return client.size;
+    }),
+    "computer.cursor": method(COMPUTER_METHODS["computer.cursor"], () => pointerOf(guest)),
+    "computer.screenshot": screenshotMethod(desktop),
+  };
+}
+
+function mouseMethods(hands: Hands): Record<string, Method> {
+  const {
+    "computer.move": move,
+    "computer.click": click,
+    "computer.drag": drag,
+    "computer.scroll": scroll,
+  } = COMPUTER_METHODS;
+  return {
+    "computer.move": method(move, (to) => done(hands.move(to))),
+    "computer.click": method(click, async ({ button, count, ...at }) =>
+      done(hands.click(button, count, placeOf(at))),
+    ),
+    "computer.drag": method(drag, ({ fromX, fromY, toX, toY, ...how }, { signal }) => {
+      const from = { x: fromX, y: fromY };
+      const to = { x: toX, y: toY };
+      return done(hands.drag(from, to, { ...how, signal }));
+    }),
+    "computer.scroll": method(scroll, async ({ dx, dy, ...at }) =>
+      done(hands.scroll(dx, dy, placeOf(at))),
+    ),
+  };
+}
+
+function keyMethods(hands: Hands): Record<string, Method> {
+  const { "computer.type": type, "computer.key": key } = COMPUTER_METHODS;
+  return {
+    "computer.type": method(type, ({ text, delayMs }, { signal }) =>
+      done(hands.type(text, delayMs, signal)),
+    ),
+    "computer.key": method(key, async (asked, { signal }) =>
+      done(hands.key(asked.key, asked.repeat, signal)),
+    ),
+  };
+}
+
+async function done(work: Promise<void>): Promise<typeof DONE> {
+  await work;
+  return DONE;
+}
+
 function screenshotMethod({ screen, pictures }: Desktop): Method {
-  return method(COMPUTER_METHODS["computer.screenshot"], async ({ cursor, ...wish }, { stream }) => {
+  return method(COMPUTER_METHODS["computer.screenshot"], async (wish, { stream }) => {
     // A picture that waits to be read is held by the host.
     const taken = await pictures.with(async () => {
-      const client = await screen.client();
-      const made = await encode(await client.capture({ hasCursor: cursor }), wish);
+      const made = await encode(await screen.capture(), wish);
       await stream.write(CHANNELS.output, made.bytes);
       stream.end(CHANNELS.output);
       return made;
