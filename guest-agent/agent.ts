@@ -17,7 +17,7 @@ import { Gate } from "./identity/gate.ts";
 import { assume } from "./identity/machine.ts";
 import type { IdentityMemory } from "./identity/memory.ts";
 import type { Launcher } from "./launcher/launcher.ts";
-import { method } from "./method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { metricsMethod } from "./metrics.ts";
 import { dialMethod } from "./ports/dial.ts";
 import { ptyMethods } from "./pty/methods.ts";

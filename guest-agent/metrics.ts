@@ -1,7 +1,7 @@
 import { type GuestMetrics, HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { readFile, statfs } from "node:fs/promises";
-import { method } from "./method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 
 /** `metrics.read`. */
 export function metricsMethod(): Method {

@@ -1,6 +1,7 @@
 import { openMap } from "../open-map.ts";
 import * as z from "zod";
 import { CODE_METHODS } from "./code-methods.ts";
+import { COMPUTER_METHODS } from "./computer-methods.ts";
 import { FILE_METHODS } from "./file-methods.ts";
 import { GIT_METHODS } from "./git-methods.ts";
 import { PTY_METHODS } from "./pty-methods.ts";
@@ -111,6 +112,7 @@ export const METHODS = {
   ...CODE_METHODS,
   ...GIT_METHODS,
   ...PTY_METHODS,
+  ...COMPUTER_METHODS,
 } as const;
 
 /** `rpc.hello`: the first message of the guest on a connection. */

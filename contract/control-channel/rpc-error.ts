@@ -30,6 +30,7 @@ export const REFUSALS = {
   Unsupported: false,
   DesktopOnly: false,
   OutOfBounds: false,
+  UnknownKey: false,
   KernelDied: false,
   GitAuthFailed: false,
   GitConflict: false,

@@ -12,7 +12,7 @@ import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-s
 import { Collector } from "../commands/collector.ts";
 import type { Commands } from "../commands/commands.ts";
 import { toStream } from "../commands/follow.ts";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { Contexts } from "./contexts.ts";
 import { fit } from "./results.ts";
 import { type Follow, type Run, followRun } from "./run.ts";

@@ -1,7 +1,7 @@
 import { ANSWER_OUTPUT_BYTES, METHODS } from "@svc/contract/control-channel/methods.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { Collector } from "./collector.ts";
 import type { Commands, Running } from "./commands.ts";
 import { follow, toStream } from "./follow.ts";

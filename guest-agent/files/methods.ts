@@ -2,7 +2,7 @@ import { type Entry, FILE_METHODS } from "@svc/contract/control-channel/file-met
 import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { lstat, rm, rmdir, unlink } from "node:fs/promises";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { entryOf } from "./entry.ts";
 import { errnoOf, onPath, shown } from "./errors.ts";
 import { makeFolders } from "./make-folders.ts";

@@ -2,7 +2,7 @@ import { GIT_METHODS } from "@svc/contract/control-channel/git-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import type * as z from "zod";
 import type { Commands } from "../commands/commands.ts";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { Repository } from "./repository.ts";
 
 type Shapes = typeof GIT_METHODS;

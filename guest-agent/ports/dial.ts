@@ -3,7 +3,7 @@ import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 
 const LOOPBACKS = ["127.0.0.1", "::1"];
 

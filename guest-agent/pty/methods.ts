@@ -1,7 +1,7 @@
 import { PTY_METHODS } from "@svc/contract/control-channel/pty-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { follow, toStream } from "../commands/follow.ts";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import type { Terminals } from "./terminals.ts";
 
 const DONE = { ok: true } as const;

@@ -1,6 +1,6 @@
 import { SHARE_METHODS } from "@svc/contract/control-channel/share-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 import { Shares } from "./shares.ts";
 
 /** The namespace `shares`: the host's alone. */

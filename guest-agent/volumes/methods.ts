@@ -7,7 +7,7 @@ import { access, mkdir, mkdtemp, open, readFile, readdir, rmdir, stat } from "no
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
-import { method } from "../method.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
 
 const DISKS = "/sys/block";
 const DISK_MS = 30_000;

@@ -5,6 +5,8 @@ import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import { type Ending, EndingNews } from "./ending.ts";
+import type { Point } from "../screen/hands.ts";
+import { pointerOf } from "./pointer.ts";
 import { SCREEN_PORT, Screen } from "../screen/screen.ts";
 import { Places } from "./places.ts";
 import { MachineUse } from "./use.ts";
@@ -48,6 +50,8 @@ export class Vm {
   readonly use = new MachineUse(() => this.#onUse());
   /** Requests and sockets of previews. */
   readonly previews = new Places(LIMITS.machinePreviews);
+  /** Pictures of a desktop that are on their way. */
+  readonly pictures = new Places(LIMITS.machinePictures);
   /** Viewers of a desktop; their sockets end as those of previews do. */
   readonly viewers = new Places(LIMITS.machineViewers);
   readonly previewSockets = new Set<PreviewSocket>();
@@ -74,7 +78,8 @@ export class Vm {
     this.guest = guest;
     this.placed = placed;
     const dial = (): Promise<Duplex> => guest.dial(SCREEN_PORT);
-    this.screen = guest.self.kind === "desktop" ? new Screen(dial) : null;
+    const where = (): Promise<Point> => pointerOf(guest);
+    this.screen = guest.self.kind === "desktop" ? new Screen(dial, where) : null;
   }
 
   /** Notes a request. A parked machine goes on before the request is answered. */

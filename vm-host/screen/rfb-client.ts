@@ -20,6 +20,7 @@ const ANSWER_MS = 15_000;
 /** How often a screen may change its size, or send less than all of it, before a picture. */
 const MOST_UPDATES = 8;
 const NAME_BYTES = 4096;
+const ONE_PIXEL: Size = { width: 1, height: 1 };
 const SHARED = Buffer.from([1]);
 
 /** A picture of a whole screen: rows from the top, red, green, blue and a byte of nothing. */
@@ -89,7 +90,7 @@ export class RfbClient {
     this.#socket.destroy();
   }
 
-  /** The screen as it is now. */
+  /** The screen as it is now. With or without the pointer for good: Xvnc ends a connection that changes its mind. */
   capture({ hasCursor }: CaptureOptions): Promise<Picture> {
     return this.#alone(async () => {
       this.#setEncodings(hasCursor);
@@ -103,7 +104,7 @@ export class RfbClient {
   /** Makes the screen this size. Throws where the screen says no. */
   resize(size: Size): Promise<void> {
     return this.#alone(async () => {
-      this.#setEncodings(false);
+      this.#setEncodings(this.#hasCursor ?? true);
       // The screen says first that it can be resized.
       await this.#whole();
       const { width, height } = this.#frame.size;
@@ -118,6 +119,15 @@ export class RfbClient {
         this.#socket.write(updateRequest(this.#frame.size, true));
       }
       throw new ScreenFault("the screen does not take another size");
+    });
+  }
+
+  /** Resolves when the screen has taken all that it was sent, and has told its size. */
+  settle(): Promise<void> {
+    return this.#alone(async () => {
+      this.#setEncodings(this.#hasCursor ?? true);
+      this.#socket.write(updateRequest(ONE_PIXEL, false));
+      await this.#frame.read(this.#reader);
     });
   }
 

@@ -2,7 +2,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Duplex } from "node:stream";
 import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
 import { sizeOfScreen } from "@svc/contract/vm/machine.ts";
-import { RfbClient } from "./rfb-client.ts";
+import { Hands, type Point } from "./hands.ts";
+import { type Picture, RfbClient } from "./rfb-client.ts";
 
 /** Where the screen of a desktop listens inside its machine (images/desktop/desktop.sh). */
 export const SCREEN_PORT = 5901;
@@ -12,10 +13,13 @@ const TRY_MS = 50;
 /** The screen of a desktop: one connection of the host, made when it is needed. */
 export class Screen {
   readonly #dial: () => Promise<Duplex>;
+  readonly hands: Hands;
   #client: Promise<RfbClient> | null = null;
+  #usedLast: RfbClient | null = null;
 
-  constructor(dial: () => Promise<Duplex>) {
+  constructor(dial: () => Promise<Duplex>, where: () => Promise<Point>) {
     this.#dial = dial;
+    this.hands = new Hands(this, where);
   }
 
   /** Waits until the screen of a machine that has just begun is there, and makes it the size that is wanted. */
@@ -31,6 +35,19 @@ export class Screen {
         await wait(TRY_MS);
       }
     }
+  }
+
+  /** The connection for what is done on the screen; new: no button of it is down. */
+  async used(): Promise<{ client: RfbClient; isNew: boolean }> {
+    const client = await this.client();
+    const isNew = this.#usedLast !== client;
+    this.#usedLast = client;
+    return { client, isNew };
+  }
+
+  /** The screen as it is now. */
+  async capture(): Promise<Picture> {
+    return (await this.client()).capture({ hasCursor: true });
   }
 
   /** The connection, another one where the last has ended. */

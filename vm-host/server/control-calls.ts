@@ -91,5 +91,17 @@ export class ControlCalls {
   }
 }
 
+/** Requests that the host answers itself. */
+const OF_HOST = "computer.";
+/** Words about a request, whoever answers it. */
+const OF_BOTH = ["rpc.credit", "rpc.cancel"];
+
+/** Who is to have a text of a client. */
+export function addresseeOf(payload: Uint8Array): "guest" | "host" | "both" {
+  const { method = "" } = headOf(payload);
+  if (method.startsWith(OF_HOST)) return "host";
+  return OF_BOTH.includes(method) ? "both" : "guest";
+}
+
 /** Nothing of what is no message: the agent says so. */
 const headOf = (payload: Uint8Array): Head => Head.safeParse(readJson(payload)).data ?? {};

@@ -4,6 +4,7 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { BINARY_FRAME_BYTES, parseBinary } from "@svc/contract/control-channel/binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
+import { RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
@@ -11,7 +12,8 @@ import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
 import type { CustomerSocket, Vm } from "../machines/vm.ts";
 import { CodedSocket } from "./coded-socket.ts";
-import { ControlCalls } from "./control-calls.ts";
+import { Computer } from "./computer.ts";
+import { ControlCalls, addresseeOf } from "./control-calls.ts";
 import { OWN_ANSWER } from "./port-headers.ts";
 
 const PING_MS = 20_000;
@@ -51,6 +53,9 @@ class ControlSocket implements CustomerSocket, Receiver {
   readonly #vm: Vm;
   readonly #webSocket: WebSocket;
   #wire: Wire | null = null;
+  readonly #computer: Computer;
+  /** Answers what the machine is not asked. */
+  readonly #host: RpcServer;
   #hasPong = true;
   readonly #calls: ControlCalls;
   /** With what each message takes besides its bytes. */
@@ -60,6 +65,14 @@ class ControlSocket implements CustomerSocket, Receiver {
     this.#vm = vm;
     this.#webSocket = webSocket;
     this.#calls = new ControlCalls(vm, (text) => this.#toClient(Buffer.from(text), false));
+    this.#computer = new Computer(vm);
+    const wire: Wire = {
+      sendText: (text) => this.text(Buffer.from(text)),
+      sendBinary: (message) => this.binary(message),
+      close: (reason) => this.end(CLOSE_CODES.protocolBroken, reason),
+      whenWritable: () => null,
+    };
+    this.#host = new RpcServer(wire, this.#computer.methods);
   }
 
   start(): void {
@@ -80,6 +93,8 @@ class ControlSocket implements CustomerSocket, Receiver {
       clearInterval(pings);
       this.#vm.sockets.delete(this);
       this.#calls.end();
+      this.#host.closed();
+      this.#computer.end();
       connection.close("the client has gone");
     });
   }
@@ -138,6 +153,9 @@ class ControlSocket implements CustomerSocket, Receiver {
       return this.end(CLOSE_CODES.protocolBroken, "a binary message has no stream or channel");
     if (isBinary) this.#vm.touch();
     else if (!this.#calls.fromClient(bytes)) return;
+    const who = isBinary ? "guest" : addresseeOf(bytes);
+    if (who !== "guest") this.#host.text(bytes);
+    if (who === "host") return;
     if (isBinary) wire.sendBinary(bytes);
     else wire.sendText(bytes.toString());
     const full = wire.whenWritable();

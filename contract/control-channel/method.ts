@@ -1,5 +1,5 @@
-import type { MethodShape } from "@svc/contract/control-channel/rpc-client.ts";
-import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
+import type { MethodShape } from "./rpc-client.ts";
+import type { Method, RequestContext } from "./rpc-server.ts";
 import type * as z from "zod";
 
 /** A method of the contract with its handler: parameters are checked before it sees them. */

@@ -1,0 +1,157 @@
+import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
+import { COMPUTER_METHODS } from "@svc/contract/control-channel/computer-methods.ts";
+import { method } from "@svc/contract/control-channel/method.ts";
+import { RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import type { Method, Methods } from "@svc/contract/control-channel/rpc-server.ts";
+import type { Vm } from "../machines/vm.ts";
+import { pointerOf } from "../machines/pointer.ts";
+import { encode } from "../screen/encode.ts";
+import type { Button, Hands, Point } from "../screen/hands.ts";
+import type { Screen } from "../screen/screen.ts";
+
+const DONE = { ok: true } as const;
+
+/** What a desktop is here. */
+type Desktop = Pick<Vm, "guest" | "pictures"> & { screen: Screen };
+
+/** `computer.*` of one control socket: the host answers them itself. */
+export class Computer {
+  readonly methods: Methods;
+  readonly #hands: Hands | null;
+  /** Buttons that this socket has pressed and not let go of. */
+  readonly #held = new Set<Button>();
+
+  constructor(vm: Pick<Vm, "guest" | "screen" | "pictures">) {
+    const { screen } = vm;
+    this.#hands = screen && screen.hands;
+    this.methods = new Map(
+      Object.entries(screen ? this.#methodsOf({ ...desktopOf(vm), screen }) : none()).map(told),
+    );
+  }
+
+  /** The socket has ended: no button stays down. */
+  end(): void {
+    for (const button of this.#held) void this.#hands?.press(button, false).catch(() => null);
+    this.#held.clear();
+  }
+
+  #methodsOf(desktop: Desktop): Record<string, Method> {
+    const { hands } = desktop.screen;
+    const press = async (button: Button, isDown: boolean) => {
+      if (isDown) this.#held.add(button);
+      else this.#held.delete(button);
+      await hands.press(button, isDown);
+      return DONE;
+    };
+    const { "computer.down": down, "computer.up": up } = COMPUTER_METHODS;
+    return {
+      ...lookMethods(desktop),
+      ...mouseMethods(hands),
+      ...keyMethods(hands),
+      "computer.down": method(down, ({ button }) => press(button, true)),
+      "computer.up": method(up, ({ button }) => press(button, false)),
+    };
+  }
+}
+
+const desktopOf = ({ guest, pictures }: Pick<Vm, "guest" | "pictures">) => ({ guest, pictures });
+
+function lookMethods(desktop: Desktop): Record<string, Method> {
+  const { screen, guest } = desktop;
+  return {
+    "computer.screen": method(COMPUTER_METHODS["computer.screen"], async () => {
+      const client = await screen.client();
+      await client.settle();
+      return client.size;
+    }),
+    "computer.cursor": method(COMPUTER_METHODS["computer.cursor"], () => pointerOf(guest)),
+    "computer.screenshot": screenshotMethod(desktop),
+  };
+}
+
+function mouseMethods(hands: Hands): Record<string, Method> {
+  const {
+    "computer.move": move,
+    "computer.click": click,
+    "computer.drag": drag,
+    "computer.scroll": scroll,
+  } = COMPUTER_METHODS;
+  return {
+    "computer.move": method(move, (to) => done(hands.move(to))),
+    "computer.click": method(click, async ({ button, count, ...at }) =>
+      done(hands.click(button, count, placeOf(at))),
+    ),
+    "computer.drag": method(drag, ({ fromX, fromY, toX, toY, ...how }, { signal }) => {
+      const from = { x: fromX, y: fromY };
+      const to = { x: toX, y: toY };
+      return done(hands.drag(from, to, { ...how, signal }));
+    }),
+    "computer.scroll": method(scroll, async ({ dx, dy, ...at }) =>
+      done(hands.scroll(dx, dy, placeOf(at))),
+    ),
+  };
+}
+
+function keyMethods(hands: Hands): Record<string, Method> {
+  const { "computer.type": type, "computer.key": key } = COMPUTER_METHODS;
+  return {
+    "computer.type": method(type, ({ text, delayMs }, { signal }) =>
+      done(hands.type(text, delayMs, signal)),
+    ),
+    "computer.key": method(key, async (asked, { signal }) =>
+      done(hands.key(asked.key, asked.repeat, signal)),
+    ),
+  };
+}
+
+async function done(work: Promise<void>): Promise<typeof DONE> {
+  await work;
+  return DONE;
+}
+
+function screenshotMethod({ screen, pictures }: Desktop): Method {
+  return method(COMPUTER_METHODS["computer.screenshot"], async (wish, { stream }) => {
+    // A picture that waits to be read is held by the host.
+    const taken = await pictures.with(async () => {
+      const made = await encode(await screen.capture(), wish);
+      await stream.write(CHANNELS.output, made.bytes);
+      stream.end(CHANNELS.output);
+      return made;
+    });
+    if (!taken) throw refuse("Busy", "Too many pictures of this desktop are being taken.");
+    return { width: taken.width, height: taken.height, format: wish.format };
+  });
+}
+
+/** Both coordinates or none. */
+function placeOf({ x, y }: { x?: number; y?: number }): Point | null {
+  if (x === undefined && y === undefined) return null;
+  if (x === undefined || y === undefined) throw missing(x === undefined ? "x" : "y");
+  return { x, y };
+}
+
+function missing(field: string): RpcError {
+  return new RpcError(-32_602, `${field}: is missing beside the other coordinate`, { field });
+}
+
+/** Of a sandbox. */
+function none(): Record<string, Method> {
+  const run = async (): Promise<never> => {
+    throw refuse("DesktopOnly", "A sandbox has no screen: only desktops do.");
+  };
+  return Object.fromEntries(Object.keys(COMPUTER_METHODS).map((name) => [name, { run }]));
+}
+
+/** A screen that fails is one that comes back: its caller may try again. */
+function told([name, { run }]: [string, Method]): [string, Method] {
+  const tell = async (...asked: Parameters<typeof run>): Promise<object> => {
+    try {
+      return await run(...asked);
+    } catch (error) {
+      if (error instanceof RpcError || !(error instanceof Error) || error.name === "ZodError")
+        throw error;
+      throw refuse("Disconnected", `The screen did not do it: ${error.message}.`);
+    }
+  };
+  return [name, { run: tell }];
+}
