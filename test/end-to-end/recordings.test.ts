@@ -9,8 +9,8 @@ import { CutLine } from "../support/process/cut-line.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const site = await startEchoSite();
-/** Longer than the work of eight sessions at once takes, shorter than a test. */
-const SHORT = { sessionMinutes: 0.5 };
+/** Longer than the work of five sessions at once takes on a busy machine, shorter than a test. */
+const SHORT = { sessionMinutes: 0.75 };
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;

@@ -21,10 +21,10 @@ export type ReplayEvent = z.infer<typeof ReplayEvent>;
 /** The type of an event of rrweb that has a whole document. */
 export const SNAPSHOT = 2;
 
-/** How soon after the end of its session a replay is to be there. */
-const READY_MS = 3_000;
+/** Several times what a replay may take after the end of its session: `bench -- recording` measures that. */
+const READY_MS = 15_000;
 /** Longer than any session here lives. */
-const END_MS = 60_000;
+const END_MS = 90_000;
 
 /** A replay as a customer has fetched it. */
 export interface Replay {
