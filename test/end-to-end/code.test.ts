@@ -31,6 +31,9 @@ print("ö" * 100_000)
 display(HTML("<b>b</b>"), frame)
 print("end"); 1 / 0`;
 
+/** Of a run: its results come in so many parts, however fast they are read. */
+const FEWEST_MESSAGES = 12;
+
 describe.skipIf(await missingMachine())("code over the gateway", { timeout: LONG }, () => {
   let machines: RealMachines;
   let second: VmHostProcess | undefined;
@@ -67,17 +70,20 @@ describe.skipIf(await missingMachine())("code over the gateway", { timeout: LONG
     expect(picture?.chart).toMatchObject({ elements: [{ points: { length: 20_000 } }] });
     expect(small).toMatchObject([{ html: "<b>b</b>" }, { table: { totalRows: 2 } }]);
     // The hello comes first, and the run's id after it: without one there is nothing to go on with.
-    for (let at = 3; at <= whole.messages; at += 1) {
+    let at = 3;
+    for (let wasCut = true; wasCut; at += 1) {
       const { stdout, stderr, results, answer, connections } = await run(RICH, at);
-      expect({ at, connections, stderr, isWhole: stdout === whole.stdout }).toEqual({
+      // How many messages a run has depends on how fast its output is read: the last run ends before it is cut.
+      wasCut = connections === 2;
+      expect({ at, stderr, isWhole: stdout === whole.stdout }).toEqual({
         at,
-        connections: 2,
         stderr: "warning\n",
         isWhole: true,
       });
       expect(digested(results)).toEqual(digested(whole.results));
       expect(answer.error?.name).toBe("ZeroDivisionError");
     }
+    expect(at).toBeGreaterThan(FEWEST_MESSAGES);
   });
 
   test("an answer of one piece has its pictures whole, too", async () => {

@@ -9,6 +9,8 @@ import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts"
 const MIB = 1024 ** 2;
 /** What is that large takes its time to be stored. */
 const MULTIPART_MS = 30_000;
+/** A page on a busy machine needs many times the seconds of its nine steps. */
+const DONE_MS = 75_000;
 const site = await startEchoSite();
 let gateway: TestGateway;
 let pool: PoolProcess;
@@ -100,7 +102,7 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
       step(1);`;
     const { text, url } = await recorded(
       script,
-      (page) => page.waitForFunction(`document.title === "done"`),
+      (page) => page.waitForFunction(`document.title === "done"`, null, { timeout: DONE_MS }),
       MULTIPART_MS,
     );
     expect(text).toContain("the last words");

@@ -86,6 +86,8 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
   test.each(["us", "de", "fr"])("types any text on a keyboard of layout %s", async (layout) => {
     await rig.sh("one", `rm -f /tmp/typed; setxkbmap ${layout}`);
     await inTerminal(`typing-${layout}`, "'sh -c \"cat > /tmp/typed\"'");
+    // A terminal has its window before its program runs; keys that come between go nowhere.
+    await rig.sh("one", "until [ -e /tmp/typed ]; do sleep 0.1; done");
     await ask("computer.type", { text: `${TEXT}\n` });
     await ask("computer.key", { key: "ctrl+d" });
     expect(await rig.sh("one", "until [ -s /tmp/typed ]; do sleep 0.1; done; cat /tmp/typed")).toBe(
