@@ -86,13 +86,16 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
   test.each(["us", "de", "fr"])("types any text on a keyboard of layout %s", async (layout) => {
     await rig.sh("one", `rm -f /tmp/typed; setxkbmap ${layout}`);
     await inTerminal(`typing-${layout}`, "'sh -c \"cat > /tmp/typed\"'");
-    // A terminal has its window before its program runs; keys that come between go nowhere.
-    await rig.sh("one", "until [ -e /tmp/typed ]; do sleep 0.1; done");
+    // A terminal has its window before it takes keys.
+    const taken = async (): Promise<string> => {
+      await ask("computer.key", { key: "Return" });
+      return rig.sh("one", "[ -s /tmp/typed ] && echo yes");
+    };
+    await expect.poll(taken, { timeout: 60_000, interval: 500 }).toBe("yes");
     await ask("computer.type", { text: `${TEXT}\n` });
     await ask("computer.key", { key: "ctrl+d" });
-    expect(await rig.sh("one", "until [ -s /tmp/typed ]; do sleep 0.1; done; cat /tmp/typed")).toBe(
-      TEXT,
-    );
+    const typed = "while pgrep -x cat >/dev/null; do sleep 0.1; done; cat /tmp/typed";
+    expect(await rig.sh("one", typed)).toBe(TEXT);
   });
 
   test("clicks, scrolls and drags, and lets go of every button", async () => {
