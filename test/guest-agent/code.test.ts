@@ -127,6 +127,25 @@ print("two"); display("b")`;
     expect(await third.result).toMatchObject({ stdout: "third\n", executionCount: 3 });
   });
 
+  test("a cell that is interrupted before its first line counts as one", async () => {
+    const transformer = `import os, signal
+transformers = get_ipython().input_transformers_cleanup
+def interrupt(lines):
+    transformers.clear()
+    os.kill(os.getpid(), signal.SIGINT)
+    return lines
+transformers.append(interrupt)`;
+    expect(await run(transformer, "early")).toMatchObject({ executionCount: 1 });
+    expect(await run("1", "early")).toMatchObject({
+      executionCount: 2,
+      error: { name: "KeyboardInterrupt" },
+    });
+    expect(await run("1", "early")).toMatchObject({
+      executionCount: 3,
+      results: [{ text: "1" }],
+    });
+  });
+
   test("an interrupt during an import leaves the context whole", async () => {
     const module = `open("slow.py", "w").write("import time; open('begun', 'w'); time.sleep(1000)")
 import slow`;

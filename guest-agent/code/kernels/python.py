@@ -239,6 +239,7 @@ def run_cell(message):
 
 def answer(message, interrupts, flusher, wire):
     shell.results.begin(message["run"], message["results"])
+    count = shell.execution_count
     wire.mend()
     mend_streams()
     builtins.input = refuse_input
@@ -255,7 +256,9 @@ def answer(message, interrupts, flusher, wire):
         shell.fault = plain_fault(error)
     flusher.works.clear()
     flush()
-    done = {"kind": "done", "run": message["run"], "executionCount": shell.execution_count - 1}
+    # IPython counts no cell that is interrupted before its first line, and one that it cannot read twice.
+    shell.execution_count = count + 1
+    done = {"kind": "done", "run": message["run"], "executionCount": count}
     if shell.fault is not None:
         done["error"] = error_of(shell.fault)
     wire.send(encode(done))
