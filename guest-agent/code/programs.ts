@@ -16,7 +16,7 @@ export interface Order extends Cell {
   run: string;
 }
 
-/** What every kernel is told of results with each cell. */
+/** The limits and fields of results, told to every kernel with each cell. */
 const RESULTS = {
   maxBytes: RESULT_BYTES,
   textCharacters: RESULT_TEXT_CHARACTERS,
@@ -46,7 +46,7 @@ def take(n):
 exec(compile(take(int.from_bytes(take(4), 'big')), '<svc kernel>', 'exec'), {'__name__': 'svc_kernel'})`;
 
 /** One program, in this order. */
-const PYTHON_PARTS = ["wire.py", "results.py", "charts.py", "python.py"];
+const PYTHON_PARTS = ["wire.py", "results.py", "charts.py", "figures.py", "python.py"];
 
 // A block: what it declares is not a cell's business.
 const NODE_START = `{

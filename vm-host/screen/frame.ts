@@ -6,8 +6,6 @@ import { ENCODINGS, FROM_SCREEN, PIXEL_BYTES, type Size } from "./messages.ts";
 const MOST_ASIDE = 1_000;
 /** Longest text of its clipboard that is read over. */
 const CUT_TEXT_BYTES = 1024 * 1024;
-/** The side of the largest picture of a pointer. */
-const CURSOR_MOST = 1024;
 /** A screen may send a part of itself more than once, within reason. */
 const MOST_AREAS = 4;
 /** How often a screen may change its size in one update: each change clears a picture of up to 32 MiB. */
@@ -52,11 +50,6 @@ export class Frame {
     this.pixels = blank(size);
   }
 
-  resize(size: Size): void {
-    this.size = checked(size);
-    this.pixels = blank(size);
-  }
-
   /** Reads over what a screen says until it sends an update, and takes that in. */
   async read(reader: ByteReader): Promise<Update> {
     for (let aside = 0; aside < MOST_ASIDE; aside += 1) {
@@ -81,8 +74,6 @@ export class Frame {
     switch (rectangle.encoding) {
       case ENCODINGS.raw:
         return this.#raw(reader, rectangle, update);
-      case ENCODINGS.cursor:
-        return readCursor(reader, rectangle);
       case ENCODINGS.extendedDesktopSize: {
         const displays = (await reader.take(4)).readUInt8(0);
         await reader.take(displays * DISPLAY_BYTES);
@@ -102,7 +93,8 @@ export class Frame {
     if (size.width === width && size.height === height) return;
     update.sizes += 1;
     if (update.sizes > MOST_SIZES) throw new ScreenFault("the screen never keeps its size");
-    this.resize({ width: size.width, height: size.height });
+    this.size = checked(size);
+    this.pixels = blank(size);
     update.isResized = true;
     update.pixels = 0;
   }
@@ -128,12 +120,6 @@ export class Frame {
 }
 
 type Four = [number, number, number, number];
-
-async function readCursor(reader: ByteReader, { width, height }: Size): Promise<void> {
-  if (width > CURSOR_MOST || height > CURSOR_MOST)
-    throw new ScreenFault("the picture of the pointer is too large");
-  await reader.take(width * height * PIXEL_BYTES + Math.ceil(width / 8) * height);
-}
 
 async function skip(reader: ByteReader, type: number): Promise<void> {
   switch (type) {

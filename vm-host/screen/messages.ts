@@ -28,12 +28,8 @@ export const FROM_CLIENT = {
 /** What a screen says. */
 export const FROM_SCREEN = { update: 0, colourMap: 1, bell: 2, cutText: 3 } as const;
 
-export const ENCODINGS = {
-  raw: 0,
-  desktopSize: -223,
-  cursor: -239,
-  extendedDesktopSize: -308,
-} as const;
+/** What a client of ours asks for. A pointer is none of it: the screen draws the pointer itself then. */
+export const ENCODINGS = { raw: 0, desktopSize: -223, extendedDesktopSize: -308 } as const;
 
 /** Bytes of a pixel, as `PIXEL_FORMAT` has it. */
 export const PIXEL_BYTES = 4;

@@ -28,17 +28,11 @@ export interface Picture extends Size {
   pixels: Buffer;
 }
 
-export interface CaptureOptions {
-  /** The pointer is in the picture. */
-  hasCursor: boolean;
-}
-
 /** A connection to the screen of a machine. What the machine sends is read only while something of it is wanted. */
 export class RfbClient {
   readonly #socket: Duplex;
   readonly #reader: ByteReader;
   readonly #frame: Frame;
-  #hasCursor: boolean | null = null;
   #tail: Promise<unknown> = Promise.resolve();
 
   private constructor(socket: Duplex, reader: ByteReader, frame: Frame) {
@@ -72,6 +66,7 @@ export class RfbClient {
       if (nameBytes > NAME_BYTES) throw new ScreenFault("the screen's name is too long");
       await from.take(nameBytes);
       to.write(PIXEL_FORMAT);
+      to.write(setEncodings(Object.values(ENCODINGS)));
       const size = { width: head.readUInt16BE(0), height: head.readUInt16BE(2) };
       return new RfbClient(to, from, new Frame(size));
     }
@@ -90,10 +85,9 @@ export class RfbClient {
     this.#socket.destroy();
   }
 
-  /** The screen as it is now. With or without the pointer for good: Xvnc ends a connection that changes its mind. */
-  capture({ hasCursor }: CaptureOptions): Promise<Picture> {
+  /** The screen as it is now, with its pointer. */
+  capture(): Promise<Picture> {
     return this.#alone(async () => {
-      this.#setEncodings(hasCursor);
       await this.#whole();
       const { size, pixels } = this.#frame;
       // The next picture is another one.
@@ -104,7 +98,6 @@ export class RfbClient {
   /** Makes the screen this size. Throws where the screen says no. */
   resize(size: Size): Promise<void> {
     return this.#alone(async () => {
-      this.#setEncodings(this.#hasCursor ?? true);
       // The screen says first that it can be resized.
       await this.#whole();
       const { width, height } = this.#frame.size;
@@ -125,7 +118,6 @@ export class RfbClient {
   /** Resolves when the screen has taken all that it was sent, and has told its size. */
   settle(): Promise<void> {
     return this.#alone(async () => {
-      this.#setEncodings(this.#hasCursor ?? true);
       this.#socket.write(updateRequest(ONE_PIXEL, false));
       await this.#frame.read(this.#reader);
     });
@@ -137,15 +129,6 @@ export class RfbClient {
 
   pointer(x: number, y: number, buttons: number): void {
     this.#socket.write(pointerEvent(x, y, buttons));
-  }
-
-  /** Without the cursor among its encodings the screen draws the pointer itself. */
-  #setEncodings(hasCursor: boolean): void {
-    if (this.#hasCursor === hasCursor) return;
-    this.#hasCursor = hasCursor;
-    const { raw, cursor, desktopSize, extendedDesktopSize } = ENCODINGS;
-    const sizes = [desktopSize, extendedDesktopSize];
-    this.#socket.write(setEncodings([raw, ...(hasCursor ? [] : [cursor]), ...sizes]));
   }
 
   /** Asks for all of the screen until an update has it: the first answer may be its size alone, what follows is still owed. */

@@ -47,7 +47,7 @@ export class Screen {
 
   /** The screen as it is now. */
   async capture(): Promise<Picture> {
-    return (await this.client()).capture({ hasCursor: true });
+    return (await this.client()).capture();
   }
 
   /** The connection, another one where the last has ended. */

@@ -60,17 +60,17 @@ describe.skipIf(await missingDesktop())("desktops", { timeout: MACHINE_MS }, () 
 
   test("are seen and used by viewers, and only seen by those that only watch", async () => {
     const [viewer, watcher] = await Promise.all([view(), view("stream?view=1")]);
-    const { width, height, pixels } = await watcher.capture({ hasCursor: true });
+    const { width, height, pixels } = await watcher.capture();
     expect([width, height]).toEqual([1024, 768]);
     // More than one colour: the panel and the empty screen at least.
     expect(
       new Set(new Uint32Array(pixels.buffer, pixels.byteOffset, 1024 * 768)).size,
     ).toBeGreaterThan(10);
     viewer.pointer(100, 200, 0);
-    await viewer.capture({ hasCursor: true });
+    await viewer.capture();
     expect(await rig.sh("one", POINTER)).toBe("x:100 y:200");
     watcher.pointer(300, 300, 0);
-    await watcher.capture({ hasCursor: true });
+    await watcher.capture();
     expect(await rig.sh("one", POINTER)).toBe("x:100 y:200");
     for (const one of [viewer, watcher]) one.close();
   });
