@@ -11,14 +11,14 @@ export function networksOf(processes: Process[]): number {
     try {
       return [readlinkSync(`/proc/${pid}/ns/net`)];
     } catch {
-      // It has ended.
+      // The process has ended.
       return [];
     }
   });
   return new Set(names).size;
 }
 
-/** What programs leave in the network of the machine: named namespaces, and tables of nftables. */
+/** Counts of named network namespaces and of nftables tables, which a program leaves behind in the network of the machine. */
 export async function hostNetwork(): Promise<Record<string, number>> {
   // Absent where there is no such program, or nobody may use it: then none was made either.
   const { stdout } = await run("nft", ["list", "tables"]).catch(() => ({ stdout: "" }));

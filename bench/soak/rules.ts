@@ -4,7 +4,7 @@ import type { Customer, SessionAsk } from "../service/customer.ts";
 /** A provider that nobody needs as long as no page is blocked: the ladder of a smart session watches all the same. */
 export const NO_PROVIDER = "http://soak-{country}-{session}:pw@127.0.0.1:9";
 
-/** What a session with network rules asks for. */
+/** The request of a session with network rules. */
 export const RULES: SessionAsk = {
   stealth: true,
   allowedDomains: ["localhost", "kept.example"],

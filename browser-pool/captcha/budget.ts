@@ -1,4 +1,4 @@
-/** What solving may take and cost: a try is a task that the provider is paid for. */
+/** Limits of time and cost. A try is a task that the provider is paid for. */
 export interface CaptchaLimits {
   /** Tries of one page, and how long they may take from the first captcha on. */
   pageTries: number;

@@ -3,7 +3,7 @@ import type { CaptchaKind, Challenge } from "./challenge.ts";
 export const PROVIDERS = ["2captcha", "capsolver"] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
-/** What the providers do not say alike. */
+/** The words in which providers differ. */
 interface Dialect {
   url: string;
   types: Record<CaptchaKind, string>;
@@ -80,7 +80,7 @@ const OF_TASK = new Set([
   "ERROR_TOKEN_EXPIRED",
 ]);
 
-/** What an error code says of: the key, the task, or this try alone. */
+/** The thing that an error code blames: the key, the task, or this try alone. */
 export function blameOf(code: string): "key" | "task" | "try" {
   if (OF_KEY.has(code)) return "key";
   return OF_TASK.has(code) ? "task" : "try";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type JsonObject, isObject } from "../cdp/envelope.ts";
-import type { OwnClient } from "../cdp/own-client.ts";
+import type { WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
 import type { CaptchaKind } from "./challenge.ts";
 import {
   CALL,
@@ -32,22 +32,16 @@ const Prototype = z.object({
 });
 const Objects = z.object({ objects: z.object({ objectId: z.string() }) });
 
-/** A document that is watched, by its isolated world. */
-export interface WatchedDocument {
-  sessionId: string;
-  contextId: number;
-}
-
 /**
  * Reads the own world of a page without a trace: what it evaluates there is stopped before the page could notice it, and
  * what scripts have rendered is found among the objects of the page, with no hook. The callback alone is called.
  */
 export class PageWorld {
-  readonly #client: OwnClient;
+  readonly #pages: WatchedPages;
   readonly #of: WatchedDocument;
 
-  constructor(client: OwnClient, document: WatchedDocument) {
-    this.#client = client;
+  constructor(pages: WatchedPages, document: WatchedDocument) {
+    this.#pages = pages;
     this.#of = document;
   }
 
@@ -137,6 +131,6 @@ export class PageWorld {
   }
 
   #call(method: string, params: JsonObject): Promise<JsonObject> {
-    return this.#client.call(method, params, this.#of.sessionId);
+    return this.#pages.ask(method, params, this.#of.sessionId);
   }
 }

@@ -218,7 +218,7 @@ export class Forwarder {
     const until = AbortSignal.any([signal, over.signal]);
     try {
       const addresses = await this.#targets.reach(host, port);
-      // What is read on the way to a proxy or by TLS is read bit by bit.
+      // The talk with a proxy, and TLS, read bit by bit: an intake would take their bytes.
       const intake = way || isTls ? null : new Intake(this.#intakes);
       const reaching = way ? way.connect(target, until) : connected(addresses, port, until, intake);
       return isTls ? await secured(await reaching, host, until) : await reaching;

@@ -129,7 +129,7 @@ export class Exits {
         return null;
       }
       const tookMs = performance.now() - begun;
-      // What is not reached at all serves no other country either.
+      // A provider that is not reached at all serves no other country either.
       if (error instanceof ProxyFault && error.isOfProvider) this.#rests.failed(tier, tookMs);
       else this.#rests.failed(key, tookMs);
       const reason = error instanceof ProxyFault ? error.why : messageOf(error);
@@ -157,7 +157,7 @@ export class Exits {
   }
 }
 
-/** What is one exit to a provider. An address that a customer keeps is an exit of its own, and says nothing of others. */
+/** The name of one exit, as its provider sees it. An address that a customer keeps is an exit of its own, and says nothing of others. */
 function keyOf(org: string, wish: ExitWish, { tier, country }: ServedExit): string {
   const { state, city, asn, sticky } = wish;
   return JSON.stringify([tier, country, state, city, asn, sticky && [org, sticky.session]]);

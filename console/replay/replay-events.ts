@@ -7,7 +7,7 @@ export interface ReplayEvent {
   frameId?: string;
 }
 
-/** What was read of a replay, and why there is no more of it; null when all of it was read. */
+/** Events of a replay. `fault`: why the rest is missing; null when all of it was read. */
 export interface ReadReplay {
   events: ReplayEvent[];
   fault: string | null;

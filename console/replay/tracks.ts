@@ -4,7 +4,7 @@ const META = 4;
 const SNAPSHOT = 2;
 const CUSTOM = 5;
 
-/** What one document after the other showed in a tab, or in a frame of another origin inside it. */
+/** A tab, or a frame of another origin inside it, with the events of one document after the other. */
 export interface Track {
   title: string;
   isFrame: boolean;

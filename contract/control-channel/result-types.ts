@@ -1,4 +1,4 @@
-/** What a result of code can be seen as, and the field that has it. Parts of a result come in this order. */
+/** Forms of a result of code, each with the field that has it. Parts of a result come in this order. */
 export const RESULT_TYPES = {
   "text/plain": "text",
   "text/html": "html",

@@ -19,7 +19,7 @@ export type WholeAnswer = Omit<RunAnswer, "results" | "charts"> & {
   charts?: unknown[];
 };
 
-/** What hears a run: all of it in the order in which the code made it, each byte and each result once. */
+/** The listener of a run hears all of it in the order in which the code made it, each byte and each result once. */
 export interface RunListener {
   onOutput?: (channel: 1 | 2, bytes: Uint8Array) => void;
   onResult?: (result: WholeResult) => void;

@@ -27,7 +27,7 @@ export function fit(results: readonly Shown[], room: number): Fitted {
     })),
   );
   let total = sizes.reduce((sum, { bytes }) => sum + bytes + 20, 0);
-  // What would be taken for a part is one.
+  // A value that looks like a part has to be sent as one.
   const misleading = results.flatMap((result, index) =>
     Object.entries(result).flatMap(([field, value]) =>
       movedBytes(value) === null ? [] : [`${index}.${field}`],

@@ -71,7 +71,7 @@ class Inotify {
   readonly #onEnd: (self: Inotify) => void;
   readonly #folders = new Map<number, Set<WatchedFolder>>();
   readonly #orders = new Map<number, Order>();
-  /** Watches that nobody has any more. They end when no order is under way, which may be about to give one of them out. */
+  /** Watches that nobody has any more. Each ends once no order is under way: an order may be about to give the watch out. */
   readonly #unused = new Set<number>();
   #next = 1;
   #rest: Buffer = Buffer.alloc(0);

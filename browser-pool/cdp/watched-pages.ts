@@ -1,0 +1,199 @@
+import { randomBytes } from "node:crypto";
+import * as z from "zod";
+import type { JsonObject } from "./envelope.ts";
+import type { CdpMux } from "./mux.ts";
+import { type CdpEvent, OwnClient } from "./own-client.ts";
+import { RESUME } from "./starts.ts";
+
+const Attached = z.object({
+  sessionId: z.string(),
+  targetInfo: z.object({ targetId: z.string() }),
+});
+const Frame = z.object({ id: z.string() });
+const Called = z.object({ name: z.string(), payload: z.string(), executionContextId: z.number() });
+
+/** A document, by the isolated world that the script runs in. */
+export interface WatchedDocument {
+  sessionId: string;
+  contextId: number;
+}
+
+/** A script that runs in every document. Pages cannot see it, nor change what it uses. */
+export interface PageScript {
+  /** The name of its isolated world. */
+  world: string;
+  /** Its text. It tells by the global function of this name. */
+  source: (binding: string) => string;
+  /** Whether a new page waits until the script is in it. */
+  isAwaited: boolean;
+}
+
+/** Where something was told. The frame is unknown of a document that has gone meanwhile. */
+export interface Teller {
+  tab: string;
+  frameId: string | null;
+}
+
+export interface PagesListener {
+  /** The script of a document has told something. */
+  told: (text: string, teller: Teller) => void;
+  /** An event of a page that has to do with no frame's coming or going. */
+  heard: (event: CdpEvent) => void;
+  /** A tab has come, or goes to another page. */
+  turned?: (tab: string) => void;
+  /** A tab has gone. */
+  closed?: (tab: string) => void;
+}
+
+/**
+ * Has a script in every page, popup and frame of a browser, whoever drives it, and knows all their documents. No domain is
+ * enabled whose work a page could notice. Workers have nothing to show: they are not attached to, and not stopped for it.
+ */
+export class WatchedPages {
+  /** By frame. */
+  readonly documents = new Map<string, WatchedDocument>();
+  readonly #script: PageScript;
+  readonly #listener: PagesListener;
+  readonly #client: OwnClient;
+  readonly #binding = `_${randomBytes(8).toString("hex")}`;
+  readonly #attach: JsonObject;
+  /** Of each session, the tab that it belongs to. */
+  readonly #tabs = new Map<string, string>();
+  /** Documents that have come and cannot be asked yet, by frame. */
+  readonly #coming = new Map<string, Promise<void>>();
+
+  constructor(mux: CdpMux, script: PageScript, listener: PagesListener) {
+    this.#script = script;
+    this.#listener = listener;
+    this.#client = new OwnClient(mux, (event) => this.#hear(event));
+    this.#attach = {
+      autoAttach: true,
+      waitForDebuggerOnStart: script.isAwaited,
+      flatten: true,
+      filter: [{ type: "page" }, { type: "iframe" }, { exclude: true }],
+    };
+  }
+
+  /** Begins with the pages that are there. Rejects when the browser dies meanwhile. */
+  async open(): Promise<void> {
+    await this.#client.open();
+    await this.#client.call("Target.setAutoAttach", this.#attach);
+  }
+
+  /** Lets go of the browser at once. */
+  close(): void {
+    this.documents.clear();
+    this.#tabs.clear();
+    this.#client.close();
+  }
+
+  /** The tab that a session belongs to; null once that has gone. */
+  tabOf(sessionId: string | null): string | null {
+    return (sessionId !== null && this.#tabs.get(sessionId)) || null;
+  }
+
+  /** Resolves once all documents that have come can be asked, or that of one frame. */
+  async come(frameId?: string): Promise<void> {
+    if (frameId !== undefined) return this.#coming.get(frameId);
+    await Promise.all(this.#coming.values());
+  }
+
+  /** Rejects when the target has ended, or has gone on to another document. */
+  ask(method: string, params: JsonObject, sessionId: string): Promise<JsonObject> {
+    return this.#client.call(method, params, sessionId);
+  }
+
+  /** The answer; an empty one where `ask` rejects. */
+  call(method: string, params: JsonObject, sessionId: string): Promise<JsonObject> {
+    return this.ask(method, params, sessionId).catch(() => ({}));
+  }
+
+  /** Finds the document that a frame has now, and lets its script tell. */
+  connect(frameId: string, sessionId: string): Promise<void> {
+    const coming = this.#reach(frameId, sessionId).finally(() => {
+      if (this.#coming.get(frameId) === coming) this.#coming.delete(frameId);
+    });
+    this.#coming.set(frameId, coming);
+    return coming;
+  }
+
+  async #reach(frameId: string, sessionId: string): Promise<void> {
+    const world = { frameId, worldName: this.#script.world };
+    const { executionContextId: contextId } = await this.call(
+      "Page.createIsolatedWorld",
+      world,
+      sessionId,
+    );
+    if (typeof contextId !== "number" || !this.#tabs.has(sessionId)) return;
+    this.documents.set(frameId, { sessionId, contextId });
+    const binding = { name: this.#binding, executionContextId: contextId };
+    await this.call("Runtime.addBinding", binding, sessionId);
+  }
+
+  #hear(event: CdpEvent): void {
+    const { method, params, sessionId } = event;
+    switch (method) {
+      case "Target.attachedToTarget":
+        return this.#attached(Attached.safeParse(params).data, sessionId);
+      case "Target.detachedFromTarget":
+        return this.#forget(String(params.sessionId));
+      case "Page.frameNavigated":
+        return this.#navigated(Frame.safeParse(params.frame).data, sessionId);
+      case "Page.frameDetached":
+        return this.#leave(String(params.frameId), sessionId);
+      case "Runtime.bindingCalled":
+        return this.#called(Called.safeParse(params).data, sessionId);
+      default:
+        this.#listener.heard(event);
+    }
+  }
+
+  #attached(attached: z.infer<typeof Attached> | undefined, parent: string | null): void {
+    if (!attached) return;
+    const { sessionId, targetInfo } = attached;
+    const { targetId } = targetInfo;
+    const tab = this.tabOf(parent) ?? targetId;
+    this.#tabs.set(sessionId, tab);
+    if (tab === targetId) this.#listener.turned?.(tab);
+    const source = this.#script.source(this.#binding);
+    const script = { source, worldName: this.#script.world, runImmediately: true };
+    // Nobody waits for answers: a target that is stopped gives none before it runs.
+    void this.call("Page.enable", {}, sessionId);
+    void this.call("Page.addScriptToEvaluateOnNewDocument", script, sessionId);
+    void this.call("Target.setAutoAttach", this.#attach, sessionId);
+    if (this.#script.isAwaited) void this.call(RESUME, {}, sessionId);
+    // The frame of a target has the target's name.
+    void this.connect(targetId, sessionId);
+  }
+
+  #navigated(frame: z.infer<typeof Frame> | undefined, sessionId: string | null): void {
+    if (!frame || sessionId === null) return;
+    if (frame.id === this.tabOf(sessionId)) this.#listener.turned?.(frame.id);
+    void this.connect(frame.id, sessionId);
+  }
+
+  #called(called: z.infer<typeof Called> | undefined, sessionId: string | null): void {
+    const tab = this.tabOf(sessionId);
+    if (!called || tab === null || called.name !== this.#binding) return;
+    const frameId = this.#frameOf(called.executionContextId, sessionId);
+    this.#listener.told(called.payload, { tab, frameId });
+  }
+
+  #frameOf(contextId: number, sessionId: string | null): string | null {
+    for (const [frameId, document] of this.documents)
+      if (document.contextId === contextId && document.sessionId === sessionId) return frameId;
+    return null;
+  }
+
+  #forget(sessionId: string): void {
+    const tab = this.tabOf(sessionId);
+    this.#tabs.delete(sessionId);
+    for (const frameId of this.documents.keys()) this.#leave(frameId, sessionId);
+    if (tab !== null && ![...this.#tabs.values()].includes(tab)) this.#listener.closed?.(tab);
+  }
+
+  /** The frame has gone, or is another session's by now. */
+  #leave(frameId: string, sessionId: string | null): void {
+    if (this.documents.get(frameId)?.sessionId === sessionId) this.documents.delete(frameId);
+  }
+}
