@@ -24,7 +24,7 @@ export const PlaceVm = z.object({
   ...VmSize,
   envs: Envs,
   volumes: z.array(VolumeMount).max(LIMITS.volumesMounted).exactOptional(),
-  /** Desktops: `1280x720`. */
+  /** Desktops: `1280x720`. Absent of one that begins from a snapshot: it has the screen of its origin. */
   resolution: Resolution.exactOptional(),
   record: z.boolean().exactOptional(),
 });
@@ -37,6 +37,8 @@ export const VmPlaced = z.object({
   diskGb: z.int(),
   isolation: Isolation,
   enforcement: Enforcement,
+  /** The size of a desktop's screen. */
+  resolution: Resolution.exactOptional(),
   /** How the machine began: a warm clone, a clone made now, a boot because no golden machine was there, or a snapshot. */
   how: z.enum(["warm", "clone", "boot", "fork"]),
   acquiredMs: z.number().nonnegative(),

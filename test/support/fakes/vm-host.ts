@@ -224,7 +224,8 @@ export class FakeVmHost {
   }
 
   #place(id: string, text: string, response: ServerResponse): void {
-    const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
+    const ask = PlaceVm.parse(JSON.parse(text));
+    const { kind, cpu, memMb, diskGb, isolation, source } = ask;
     const { put } = this.mode;
     if (put === "hang") return;
     if (put === "wait")
@@ -249,7 +250,9 @@ export class FakeVmHost {
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
     const made = { how: isFork ? "fork" : "warm", acquiredMs: 1 };
-    const placed = { ...got, ...made, enforcement, bootId, seq };
+    // A fork has the screen of its origin.
+    const screen = kind === "desktop" && { resolution: ask.resolution ?? "1024x768" };
+    const placed = { ...got, ...screen, ...made, enforcement, bootId, seq };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 
