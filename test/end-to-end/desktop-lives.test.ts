@@ -74,24 +74,28 @@ describe.skipIf(await missingDesktop())("a desktop", { timeout: LONG }, () => {
     return [answer.status, ErrorBody.parse(await answer.json()).code];
   }
 
+  /** Builds a template, and follows its log to the end. */
+  async function build(compiled: object): Promise<{ built: Template; lines: string }> {
+    const body = { name: "desk", kind: "desktop", compiled };
+    const { templateId } = Template.parse(await insist("/templates", body));
+    const accept = { accept: "text/event-stream" };
+    const log = await call(`/templates/${templateId}/logs`, "GET", undefined, accept);
+    const lines = await log.text();
+    const built = Template.parse(await (await call(`/templates/${templateId}`)).json());
+    return { built, lines };
+  }
+
   test("has templates: they are built on its image, and are no sandbox's", async () => {
     const standing = async (): Promise<string | undefined> => {
       const { templates } = TemplateList.parse(await (await call("/templates")).json());
       return templates.find(({ templateId }) => templateId === "default")?.state;
     };
     await vi.waitFor(async () => expect(await standing()).toBe("ready"), PATIENCE);
-    const compiled = { from: { template: "default" }, steps: STEPS };
-    const begun = await call("/templates", "POST", { name: "desk", kind: "desktop", compiled });
-    expect(begun.status).toBe(202);
-    ({ templateId: template } = Template.parse(await begun.json()));
-    const log = await call(`/templates/${template}/logs`, "GET", undefined, {
-      accept: "text/event-stream",
-    });
-    const lines = await log.text();
+    const { built, lines } = await build({ from: { template: "default" }, steps: STEPS });
+    template = built.templateId;
     // Programs of a step see the screen.
     expect(lines).toMatch(/"line":":1"/);
     expect(lines).toMatch(/"line":"Name: Openbox"/);
-    const built = Template.parse(await (await call(`/templates/${template}`)).json());
     expect(built).toMatchObject({ state: "ready", kind: "desktop", step: 3, memMb: 2048 });
     expect(await refusal("/sandboxes", { template })).toEqual([400, "TemplateKindMismatch"]);
     const second = { name: "more", compiled: { from: { template }, steps: [] } };
@@ -132,13 +136,25 @@ describe.skipIf(await missingDesktop())("a desktop", { timeout: LONG }, () => {
     expect(await sh(id, "wmctrl -l | grep -o kept")).toBe("kept");
   });
 
+  test("is what a template can begin with, as it was at a snapshot", async () => {
+    const steps = [{ type: "run", cmd: "wmctrl -l | grep -o kept" }];
+    const { built, lines } = await build({ from: { snapshot: snapshotId }, steps });
+    expect(built).toMatchObject({ state: "ready", kind: "desktop" });
+    expect(lines).toMatch(/"line":"kept"/);
+    const { sandboxId: id, controlUrl } = await create({ template: built.templateId });
+    const { width, height } = await screenshotOf(controlUrl);
+    expect([width, height]).toEqual([1280, 720]);
+    expect(await sh(id, "wmctrl -l | grep -o kept")).toBe("kept");
+    expect((await call(`/sandboxes/${id}`, "DELETE")).status).toBe(200);
+  });
+
   test("goes on at another host with its screen, and can be forked and reverted there", async () => {
     const { sandboxId: id } = desktop;
     await insist(`/desktops/${id}/pause`);
     const bucket = await machines.gateway.miniflare.getR2Bucket("OBJECTS", "gateway");
     // The paused machine's record, and the snapshot.
     await vi.waitFor(async () => {
-      const { objects } = await bucket.list();
+      const { objects } = await bucket.list({ prefix: "snapshot/" });
       const whole = objects.filter(({ key }) => /(rec|snap)_[^/]*\/manifest\.json$/.test(key));
       expect(whole).toHaveLength(2);
     }, PATIENCE);

@@ -36,7 +36,7 @@ async function startBuild(call: VmCall): Promise<void> {
   const { machinery } = readiness;
   if (vms.isDraining || !machinery) return refuse(response, "NoCapacity");
   const { from } = ask.data;
-  const found = from.type === "image" ? images.find(from.name) : undefined;
+  const found = from.type === "image" ? images.use(from.name) : undefined;
   if (found === null) return refuse(response, "HostCapabilityMissing");
   if (found && "hint" in found) return refuse(response, "NoCapacity", found.hint);
   machinery.builds.start(id, ask.data);

@@ -26,6 +26,7 @@ export const FakeVmMode = z.object({
       "full",
       "small",
       "lacking",
+      "unbuilt",
       "busy",
       "taken",
       "fault",
@@ -60,6 +61,7 @@ const REFUSALS = {
   full: [503, { error: "Every place on this host is taken.", code: "NoCapacity" }],
   small: [507, { error: "This size does not fit here.", code: "InsufficientCapacity" }],
   lacking: [409, { error: "", code: "HostCapabilityMissing", missingCapabilities: ["snapshots"] }],
+  unbuilt: [409, { error: "No image.", code: "TemplateNotReady", hint: "It is at 3 %." }],
 } satisfies Record<string, [number, VmRefused]>;
 
 const METRICS = VmMetrics.parse({
