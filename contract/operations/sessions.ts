@@ -8,10 +8,17 @@ import {
 } from "../browser/session.ts";
 import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
 import { ReplayUrl } from "../browser/replay.ts";
+import { SessionFile, SessionFileStored, SessionFiles } from "../browser/session-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
 const bodyBytes = LIMITS.requestBodyBytes;
+const NO_FILES = [
+  "InvalidSessionId",
+  "NotRunning",
+  "PoolUnreachable",
+  "ObjectUnavailable",
+] as const;
 
 /** Document 1, Endpoints; GET /sessions is an addition (decisions). */
 export const SESSIONS = {
@@ -96,5 +103,35 @@ export const SESSIONS = {
     request: SetAllowedDomains,
     success: { status: 200, body: AllowedDomainsSet },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "PoolUnreachable"],
+  },
+  listSessionFiles: {
+    method: "GET",
+    path: "/sessions/:id/files",
+    summary:
+      "List the downloads and uploads of a session, oldest first, each complete one with a signed URL.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: SessionFiles },
+    errors: NO_FILES,
+  },
+  getSessionFile: {
+    method: "GET",
+    path: "/sessions/:id/files/:name",
+    summary: "Read a file's entry in the list, with a new signed URL for 15 minutes.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: SessionFile },
+    errors: ["NotFound", ...NO_FILES],
+  },
+  putSessionFile: {
+    method: "PUT",
+    path: "/sessions/:id/files/:name",
+    summary:
+      "Give a session a file: raw bytes, at most 100 MB. The answer has the path that file inputs take. A file of that name is replaced.",
+    auth: "key",
+    bodyBytes: LIMITS.sessionFileBytes,
+    isRaw: true,
+    success: { status: 200, body: SessionFileStored },
+    errors: ["ValidationError", "SessionFilesFull", ...NO_FILES],
   },
 } as const satisfies Record<string, Operation>;

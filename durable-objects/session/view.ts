@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
+import type { Place } from "../host-calls/place.ts";
 import type { StoredSession } from "./record.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
@@ -87,6 +88,16 @@ export function domainsRefusal(session: StoredSession): Refusal | null {
     return refusal("ValidationError", text, { field });
   }
   return isWaiting(session) ? poolUnreachable() : null;
+}
+
+/** Where a session runs, or why nothing is asked of its pool. */
+export function placeOf(session: StoredSession): Place | Refusal {
+  const { state, place } = session;
+  if (state.status === "creating")
+    return refusal("NotRunning", "The session is still being created.");
+  if (state.status !== "active")
+    return refusal("NotRunning", "The session has ended, and what it had is gone.");
+  return isWaiting(session) || !place ? poolUnreachable() : place;
 }
 
 export const poolUnreachable = (): Refusal =>
