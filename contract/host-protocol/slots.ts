@@ -44,6 +44,8 @@ export const PlaceSlot = z.strictObject({
   recording: SlotRecording.exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.strictObject({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
+  /** The profile that the state of the browser is stored in when the session ends. */
+  saveProfile: z.string().exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
 

@@ -7,13 +7,14 @@ import {
   SessionRecord,
 } from "../browser/session.ts";
 import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
+import { SaveSessionProfile, SessionProfileSaved } from "../browser/profile.ts";
 import { ReplayUrl } from "../browser/replay.ts";
 import { SessionFile, SessionFileStored, SessionFiles } from "../browser/session-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
 const bodyBytes = LIMITS.requestBodyBytes;
-const NO_FILES = [
+const NOT_LIVE = [
   "InvalidSessionId",
   "NotRunning",
   "PoolUnreachable",
@@ -112,7 +113,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     success: { status: 200, body: SessionFiles },
-    errors: NO_FILES,
+    errors: NOT_LIVE,
   },
   getSessionFile: {
     method: "GET",
@@ -121,7 +122,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     success: { status: 200, body: SessionFile },
-    errors: ["NotFound", ...NO_FILES],
+    errors: ["NotFound", ...NOT_LIVE],
   },
   putSessionFile: {
     method: "PUT",
@@ -132,6 +133,27 @@ export const SESSIONS = {
     bodyBytes: LIMITS.sessionFileBytes,
     isRaw: true,
     success: { status: 200, body: SessionFileStored },
-    errors: ["ValidationError", "SessionFilesFull", ...NO_FILES],
+    errors: ["ValidationError", "SessionFilesFull", ...NOT_LIVE],
+  },
+  saveSessionProfile: {
+    method: "POST",
+    path: "/sessions/:id/save-profile",
+    summary:
+      "Save cookies and storage of the live browser as the next version of a profile: by id, by name (made when there is none), or the one that the session began with.",
+    auth: "key",
+    bodyBytes,
+    request: SaveSessionProfile,
+    success: { status: 200, body: SessionProfileSaved },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "ProfileNotFound",
+      "ProfileLocked",
+      "ProfileVersionConflict",
+      "PlanLimitExceeded",
+      "ProfileUnavailable",
+      "ControlPlaneUnavailable",
+      ...NOT_LIVE,
+    ],
   },
 } as const satisfies Record<string, Operation>;

@@ -3,7 +3,6 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
-import type { Place } from "../host-calls/place.ts";
 import type { StoredSession } from "./record.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
@@ -90,14 +89,20 @@ export function domainsRefusal(session: StoredSession): Refusal | null {
   return isWaiting(session) ? poolUnreachable() : null;
 }
 
+/** Where a session runs, and the profile that it began with, if there is one. */
+export interface Located {
+  url: string;
+  profileId: string | null;
+}
+
 /** Where a session runs, or why nothing is asked of its pool. */
-export function placeOf(session: StoredSession): Place | Refusal {
-  const { state, place } = session;
+export function locatedOf(session: StoredSession): Located | Refusal {
+  const { state, place, profileId = null } = session;
   if (state.status === "creating")
     return refusal("NotRunning", "The session is still being created.");
   if (state.status !== "active")
     return refusal("NotRunning", "The session has ended, and what it had is gone.");
-  return isWaiting(session) || !place ? poolUnreachable() : place;
+  return isWaiting(session) || !place ? poolUnreachable() : { url: place.url, profileId };
 }
 
 export const poolUnreachable = (): Refusal =>

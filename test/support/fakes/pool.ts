@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProxyApplied } from "@svc/contract/browser/proxy.ts";
-import { OPENS_HEADER, PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import { OPENS_HEADER, PlaceSlot, STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
@@ -23,6 +23,10 @@ export const FakePoolMode = z.object({
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
   files: FilesMode.default("ok"),
+  /** What it says of the state of every browser. */
+  state: z
+    .object({ status: z.int(), body: z.string() })
+    .default({ status: 200, body: '{"cookies":[],"origins":[]}' }),
   /** The counts it gives of every session when it is asked; null: 404. */
   seen: z
     .object({
@@ -103,6 +107,7 @@ export class FakePool {
       return;
     }
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
+    if (request.url?.endsWith("/state")) return this.#tellState(response);
     if (request.method === "GET") return this.#see(request.url ?? "", response);
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
@@ -123,6 +128,15 @@ export class FakePool {
       ...(captcha && { captcha }),
     };
     send(response, 201, JSON.stringify(placed));
+  }
+
+  #tellState(response: ServerResponse): void {
+    const { status, body } = this.mode.state;
+    response.writeHead(status, {
+      "content-length": Buffer.byteLength(body),
+      [STATE_LOST_HEADER]: 3,
+    });
+    response.end(body);
   }
 
   /** What it says of a session when it is asked. */
