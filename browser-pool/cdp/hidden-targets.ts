@@ -3,13 +3,16 @@ import type { ClientCall } from "./call.ts";
 import type { Envelope } from "./envelope.ts";
 import type { MuxClient } from "./sessions.ts";
 
-const Attached = z.object({ targetInfo: z.object({ openerId: z.string().optional() }) });
+/** A tab that no page has opened. */
+const OwnTab = z.object({
+  targetInfo: z.object({ type: z.enum(["page", "tab"]), openerId: z.undefined() }),
+});
 
 /** Which new targets clients do not see: browsers attach clients to every target, and stop it for them. */
 export class HiddenTargets {
   /** The only client that sees new targets now; null when all do. */
   #seer: MuxClient | null = null;
-  /** Of new targets only those that no page has opened are hidden: others use the browser. */
+  /** Of new targets only tabs that no page has opened are hidden: others use the browser. */
   #isShared = false;
   #opening: Promise<void> | null = null;
   /** Sessions that the browser opened for clients that were not to see their targets. */
@@ -56,10 +59,7 @@ export class HiddenTargets {
   /** Whether a session that has begun is one to let go of. */
   hides(client: MuxClient, child: string, envelope: Envelope): boolean {
     if (!this.#seer || client === this.#seer) return false;
-    if (this.#isShared) {
-      const attached = Attached.safeParse(envelope.object().params).data;
-      if (attached?.targetInfo.openerId !== undefined) return false;
-    }
+    if (this.#isShared && !OwnTab.safeParse(envelope.object().params).success) return false;
     this.#sessions.add(child);
     return true;
   }

@@ -200,6 +200,10 @@ export class SessionFiles {
       // What the browser's user has put there in the place of a download.
       if (!found.isFile()) return this.#drop(entry);
       entry.bytes = found.size;
+      // An upload may have taken its name.
+      const isTaken = (name: string): boolean => (this.#entries.get(name) ?? entry) !== entry;
+      entry.name = freeName(entry.name, isTaken);
+      this.#entries.set(entry.name, entry);
       if (found.size > LIMITS.sessionFileBytes) entry.state = "tooLarge";
       else if (this.#held + found.size > LIMITS.sessionFilesBytes) entry.state = "overQuota";
       else await this.#place(incoming, { ...entry, state: "complete" });

@@ -43,9 +43,9 @@ export class LiveState {
   }
 
   async #read(): Promise<StateBytes> {
-    const reading = readState(this.#mux, this.#visited);
-    const { state, lost } = await inBrowser(reading, LIMITS.profileReadMs, this.#died);
-    const bytes = Buffer.from(JSON.stringify({ ...state, credentials: this.#credentials }));
+    const reading = readState(this.#mux, this.#visited, this.#credentials);
+    const { text, lost } = await inBrowser(reading, LIMITS.profileReadMs, this.#died);
+    const bytes = Buffer.from(text);
     if (bytes.length > LIMITS.profileStateBytes) throw new TooLarge();
     return { bytes, lost };
   }

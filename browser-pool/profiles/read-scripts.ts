@@ -1,5 +1,7 @@
 // Scripts that read the storages of an origin, as text: this project's own types know no document.
 
+const RECORDS_AT_ONCE = 100;
+
 /** Writes values in Playwright's notation for what JSON has no words for. Throws for what the notation has none for. */
 const ENCODE = `(value) => {
   const ARRAYS = {
@@ -60,6 +62,7 @@ const PLAIN = `(value) => {
 
 /** In a frame: the storages of its origin, and how many entries cannot be told. \`left\`: characters that may be told. */
 const READ = `async (left) => {
+  const AT_ONCE = ${RECORDS_AT_ONCE};
   const encode = ${ENCODE};
   const isPlain = ${PLAIN};
   let lost = 0;
@@ -96,14 +99,26 @@ const READ = `async (left) => {
       return [];
     }
   };
+  // Some at a time: a store may hold far more than is kept.
+  const recordsOf = async (store) => {
+    const records = [];
+    for (let range = null; ;) {
+      const [keys, values] = await Promise.all([
+        done(store.getAllKeys(range, AT_ONCE)),
+        done(store.getAll(range, AT_ONCE)),
+      ]);
+      keys.forEach((key, at) => records.push(...recordOf(store, key, values[at])));
+      if (keys.length < AT_ONCE) return records;
+      range = IDBKeyRange.lowerBound(keys.at(-1), true);
+    }
+  };
   const readStore = async (transaction, name) => {
     const store = transaction.objectStore(name);
-    const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
     const indexes = Array.from(store.indexNames, (each) => {
       const { name, keyPath, multiEntry, unique } = store.index(each);
       return { name, ...pathOf(keyPath), multiEntry, unique };
     });
-    const records = keys.flatMap((key, at) => recordOf(store, key, values[at]));
+    const records = await recordsOf(store);
     return { name, autoIncrement: store.autoIncrement, ...pathOf(store.keyPath), records, indexes };
   };
   const readDatabase = async ({ name }) => {
@@ -112,7 +127,8 @@ const READ = `async (left) => {
       const names = [...base.objectStoreNames];
       if (names.length === 0) return { name, version: base.version, stores: [] };
       const transaction = base.transaction(names, "readonly");
-      const stores = await Promise.all(names.map((each) => readStore(transaction, each)));
+      const stores = [];
+      for (const each of names) stores.push(await readStore(transaction, each));
       return { name, version: base.version, stores };
     } finally {
       base.close();
@@ -153,16 +169,18 @@ const READ = `async (left) => {
   }
   const root = await tries(() => navigator.storage?.getDirectory(), null);
   const opfs = root ? await tries(() => readFolder(root, ""), []) : [];
-  return { lost, localStorage: items, indexedDB: databases, opfs };
+  const isEmpty = items.length + databases.length + opfs.length === 0;
+  const storage = { origin, localStorage: items, indexedDB: databases, opfs };
+  return lost + " " + (isEmpty ? "" : JSON.stringify(storage));
 }`;
 
-/** The page of an origin that tells the page around it what it has. */
+/** The page of an origin that tells the page around it how many entries it cannot tell, a space, and the others as JSON. */
 export function readingPage(left: number): string {
   return `<!doctype html><script>
     const tell = (report) => parent.postMessage(report, "*");
     tell("begun");
     (${READ})(${left}).then(
-      (read) => tell(JSON.stringify(read)),
+      tell,
       (error) => tell(error instanceof RangeError ? "tooLarge" : null),
     );
   </script>`;

@@ -2,7 +2,6 @@ import {
   type StorageCookie,
   StorageCookie as Cookie,
 } from "@svc/contract/browser/storage-cookie.ts";
-import { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
@@ -18,9 +17,9 @@ import { OUTER_PAGE } from "./write-scripts.ts";
 /** A page that is busy tells nothing of its frames. */
 const FRAMES_MS = 500;
 
-/** The state of a live browser. */
+/** The state of a live browser, as JSON: it is neither parsed nor judged here, since it may be large. */
 export interface ReadState {
-  state: StorageState;
+  text: string;
   /** Cookies, origins and entries that no state can tell, or that are beyond its limits. */
   lost: number;
 }
@@ -48,7 +47,8 @@ const BrowserCookies = z.object({
 });
 type BrowserCookie = z.infer<typeof BrowserCookies>["cookies"][number];
 
-const Told = StorageOrigin.omit({ origin: true }).extend({ lost: z.int().nonnegative() });
+/** What a page tells: how many entries are lost, and the others. */
+const TOLD = /^(\d+) (.*)$/s;
 const Pages = z.object({
   targetInfos: z.array(z.object({ targetId: z.string(), type: z.string() })),
 });
@@ -62,8 +62,15 @@ const FrameTree: z.ZodType<FrameTree> = z.lazy(() =>
   z.object({ frame: z.object({ url: z.string() }), childFrames: z.array(FrameTree).optional() }),
 );
 
-/** Reads the state of the default context while customers drive the browser. They see nothing of it, and no site is asked for anything. */
-export async function readState(mux: CdpMux, visited: VisitedOrigins): Promise<ReadState> {
+/**
+ * Reads the state of the default context while customers drive the browser. They see nothing of it, and no site is asked for
+ * anything. `credentials`: passkeys, which no browser tells.
+ */
+export async function readState(
+  mux: CdpMux,
+  visited: VisitedOrigins,
+  credentials: StorageState["credentials"],
+): Promise<ReadState> {
   const pages = new Map<string, string>();
   const client: OwnClient = new OwnClient(mux, (event) => answer(client, pages, event));
   try {
@@ -72,8 +79,9 @@ export async function readState(mux: CdpMux, visited: VisitedOrigins): Promise<R
     await noteFrames(client, visited);
     for (const { domain } of cookies.kept) visited.note(`https://${domain.replace(/^\./, "")}/`);
     const read = await readOrigins(mux, client, { pages, origins: visited.list });
-    const state = { cookies: cookies.kept, origins: read.origins, credentials: [] };
-    return { state, lost: cookies.lost + read.lost };
+    const rest = JSON.stringify({ cookies: cookies.kept, credentials });
+    const text = `${rest.slice(0, -1)},"origins":[${read.origins.join()}]}`;
+    return { text, lost: cookies.lost + read.lost };
   } finally {
     client.close();
   }
@@ -123,7 +131,7 @@ async function readOrigins(
   mux: CdpMux,
   client: OwnClient,
   { pages, origins }: { pages: Map<string, string>; origins: string[] },
-): Promise<{ origins: StorageOrigin[]; lost: number }> {
+): Promise<{ origins: string[]; lost: number }> {
   const page = readingPage(LIMITS.profileStateBytes);
   for (const origin of origins) pages.set(`${origin}/`, page);
   const visits = bySecurity(origins).map(([scheme, some]) => {
@@ -146,21 +154,10 @@ async function readOrigins(
 }
 
 /** The origins that have anything, the latest visited ones of too many. */
-function kept(told: [string, string | null][]): { origins: StorageOrigin[]; lost: number } {
-  let lost = 0;
-  const origins: StorageOrigin[] = [];
-  for (const [origin, report] of told) {
-    const read = report === null ? null : Told.safeParse(JSON.parse(report)).data;
-    if (!read) {
-      lost += 1;
-      continue;
-    }
-    const { lost: some, ...storage } = read;
-    lost += some;
-    const { localStorage, indexedDB, opfs } = storage;
-    if (localStorage.length + indexedDB.length + opfs.length > 0)
-      origins.push({ origin, ...storage });
-  }
+function kept(told: [string, string | null][]): { origins: string[]; lost: number } {
+  const read = told.map(([, report]) => TOLD.exec(report ?? "1 "));
+  const lost = read.reduce((sum, found) => sum + Number(found?.[1] ?? 1), 0);
+  const origins = read.flatMap((found) => found?.[2] || []);
   const excess = Math.max(0, origins.length - LIMITS.profileOrigins);
   return { origins: origins.slice(excess), lost: lost + excess };
 }

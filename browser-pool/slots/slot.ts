@@ -210,8 +210,8 @@ export class Slot implements SlotNames {
 
   async #close(): Promise<void> {
     this.#solver?.close();
-    await this.#beforeEnd?.();
     await this.#recording?.stop();
+    await this.#beforeEnd?.();
     await removeSlot(this.#parts);
   }
 }

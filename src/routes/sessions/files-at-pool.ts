@@ -1,4 +1,4 @@
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import {
   SLOT_FILE_HEADER,
   type SlotFile,
@@ -74,7 +74,7 @@ export async function listFiles(c: AppContext): Promise<SlotFile[]> {
       return SlotFiles.parse(await answer.json()).files;
     });
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (isApiError(error)) throw error;
     log.warn("host_call_failed", { call: "GET /slots/:id/files", reason: error });
     throw unreachable();
   }

@@ -1,9 +1,13 @@
 import { SaveSessionProfile, type SessionProfileSaved } from "@svc/contract/browser/profile.ts";
-import { ApiError } from "@svc/contract/errors.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { logOf } from "@svc/contract/log.ts";
-import { saveProfile, writableRow } from "../../../control-plane/profile-versions.ts";
+import {
+  saveProfile,
+  type StateToStore,
+  writableRow,
+} from "../../../control-plane/profile-versions.ts";
 import { createProfile, profileNamed } from "../../../control-plane/profiles.ts";
 import { hostBearer, hostUrl } from "../../../durable-objects/host-calls/slots.ts";
 import { within } from "../../../durable-objects/live/deadline.ts";
@@ -27,10 +31,11 @@ export const saveSessionProfile: Handler = async (c) => {
   if (known === null && name === undefined) throw noProfile();
   // What is refused is refused before the browser is asked.
   if (known !== null) await writableRow(c.env.DB, { orgId, id: known, lease }, Date.now());
-  const state = await stateOf(c, url);
-  const id = known ?? (await newProfile(c, name ?? ""));
-  const saved = await saveProfile(storesOf(c), writeOf(c, id, lease), state, Date.now());
-  return c.json({ ...saved, lost: state.lost } satisfies SessionProfileSaved);
+  const body = await withState(c, url, async ({ lost, ...state }): Promise<SessionProfileSaved> => {
+    const id = known ?? (await newProfile(c, name ?? ""));
+    return { ...(await saveProfile(storesOf(c), writeOf(c, id, lease), state, Date.now())), lost };
+  });
+  return c.json(body);
 };
 
 function noProfile(): ApiError {
@@ -44,22 +49,31 @@ async function newProfile(c: AppContext, name: string): Promise<string> {
   return (await createProfile(c.env.DB, org, name, Date.now())).id;
 }
 
-/** The state of the session's browser, as its pool has it whole: it passes the Worker as it comes. */
-async function stateOf(c: AppContext, url: string) {
+/** The state of a browser on its way to the store, and how many entries are not in it. */
+interface State extends StateToStore {
+  lost: number;
+}
+
+/** Works with the state of the session's browser, which its pool has whole: it passes the Worker as it comes. */
+async function withState<Result>(
+  c: AppContext,
+  url: string,
+  work: (state: State) => Promise<Result>,
+): Promise<Result> {
   const subject = subjectOf(c);
   const headers = { authorization: `Bearer ${await hostBearer(c.env, subject)}` };
   const init = { method: "POST", headers, redirect: "manual" } as const;
   const ms = LIMITS.profileReadMs + LIMITS.hostAnswerMs;
   try {
-    const answer = await within(ms, (signal) =>
-      fetch(hostUrl(url, "slots", subject.id, "state"), { ...init, signal }),
-    );
-    const { body, status } = answer;
-    if (status !== 200 || !body) throw refusalOf(status);
-    const sizeBytes = Number(answer.headers.get("content-length"));
-    return { body, sizeBytes, lost: Number(answer.headers.get(STATE_LOST_HEADER)) };
+    return await within(ms, async (signal) => {
+      const answer = await fetch(hostUrl(url, "slots", subject.id, "state"), { ...init, signal });
+      const { body, status } = answer;
+      if (status !== 200 || !body) throw refusalOf(status);
+      const sizeBytes = Number(answer.headers.get("content-length"));
+      return work({ body, sizeBytes, lost: Number(answer.headers.get(STATE_LOST_HEADER)) });
+    });
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (isApiError(error)) throw error;
     log.warn("host_call_failed", { call: "POST /slots/:id/state", reason: error });
     throw refusalOf(503);
   }

@@ -96,6 +96,15 @@ test("an upload takes the place of a file of its name, and no room besides", asy
   expect(await files.read("d")).toEqual({ refused: "overQuota" });
 });
 
+test("an upload under the name of a download that is under way does not lose its place", async () => {
+  files.begin("g1", "a");
+  await upload("a", "up");
+  await writeFile(join(downloads, "g1"), "down");
+  files.finish("g1", null);
+  expect((await files.list()).map(({ name }) => name)).toEqual(["a", "a (1)"]);
+  expect([await textOf("a"), await textOf("a (1)")]).toEqual(["up", "down"]);
+});
+
 test("a file above the cap of one is refused, and nothing of it is kept", async () => {
   limited({ sessionFileBytes: 4 });
   expect(await upload("a", "12345")).toEqual({ refused: "tooLarge" });
