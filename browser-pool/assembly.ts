@@ -12,6 +12,7 @@ import { GatewaySilence } from "./gateway-silence.ts";
 import { type HeartbeatParts, heartbeatOf } from "./heartbeat.ts";
 import { type Run, openRun, stateOf } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
+import { Feeds } from "./observing/feeds.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
 import { Exits } from "./proxies/exits.ts";
@@ -71,8 +72,10 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
       sessions.orphanAll();
     },
   });
-  const { hostToken } = config;
-  const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
+  const { hostToken, gatewayUrl } = config;
+  const feeds = new Feeds({ gatewayUrl, hostToken, log });
+  const onCall = (): void => silence.heard();
+  const front = createFront({ sessions, feeds, served, hostToken, log, onCall });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
   const told = { config, sessions, shelves, hostFitness, served, exits, captcha, hintOf, url };

@@ -7,6 +7,7 @@ import {
   SessionRecord,
 } from "../browser/session.ts";
 import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
+import { ObserveToken } from "../browser/observer.ts";
 import { SaveSessionProfile, SessionProfileSaved } from "../browser/profile.ts";
 import { ReplayUrl } from "../browser/replay.ts";
 import { SessionFile, SessionFileStored, SessionFiles } from "../browser/session-file.ts";
@@ -94,6 +95,15 @@ export const SESSIONS = {
     bodyBytes,
     success: { status: 200, body: ReplayUrl },
     errors: ["ReplayPending", "ReplayUnavailable", "ReplayNotFound", "ControlPlaneUnavailable"],
+  },
+  observeToken: {
+    method: "POST",
+    path: "/sessions/:id/observe-token",
+    summary: "A short-lived URL by which the session can be watched, and nothing else.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: ObserveToken },
+    errors: ["InvalidSessionId", "NotRunning", "ObjectUnavailable"],
   },
   setAllowedDomains: {
     method: "POST",

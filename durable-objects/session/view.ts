@@ -82,12 +82,15 @@ export function domainsRefusal(session: StoredSession): Refusal | null {
     const text = "domains: the session is not a stealth session";
     return refusal("ValidationError", text, { field });
   }
-  if (!session.isConfined) {
-    const text = "domains: the session was created without allowedDomains";
-    return refusal("ValidationError", text, { field });
-  }
+  if (!session.isConfined) return notConfined();
   return isWaiting(session) ? poolUnreachable() : null;
 }
+
+/** Nothing can be replaced: to try again is in vain. */
+export const notConfined = (): Refusal =>
+  refusal("ValidationError", "domains: the session was created without allowedDomains", {
+    field: "domains",
+  });
 
 /** Where a session runs, and the profile that it began with, if there is one. */
 export interface Located {
