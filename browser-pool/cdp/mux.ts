@@ -208,7 +208,7 @@ export class CdpMux {
       return;
     }
     const session = this.#tree.get(envelope.sessionId);
-    if (!session) return;
+    if (!session || this.#hidden.conceals(session.client, envelope)) return;
     const child = CHILD_EVENTS.has(envelope.method) ? envelope.child : null;
     const isAttached = envelope.method === "Target.attachedToTarget";
     if (child && this.#hidden.forget(child)) return;
