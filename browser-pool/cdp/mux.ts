@@ -193,7 +193,7 @@ export class CdpMux {
 
   /** Opens a tab that only one client sees, while others use the browser. */
   openUnseen<Result>(client: MuxClient, open: () => Promise<Result>): Promise<Result> {
-    return this.#hidden.open(client, () => this.call("Target.getTargetInfo"), open);
+    return this.#hidden.open(client, () => this.call("Browser.getVersion"), open);
   }
 
   #forgetRoot(sessionId: string): void {

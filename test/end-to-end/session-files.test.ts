@@ -30,7 +30,7 @@ describe.skipIf(await missingBrowser())("through the whole service", async () =>
   const address = `127.0.0.1:${(site.address() as AddressInfo).port}`;
   const gateway = await testGateway(PATIENT);
   const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: address });
-  const key = await gateway.newKey();
+  const key = await gateway.newKey("professional");
   afterAll(async () => {
     await pool.close();
     await gateway.close();
