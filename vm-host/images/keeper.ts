@@ -159,6 +159,7 @@ export class ImageKeeper {
       await this.#look();
     } catch (error) {
       this.#hint = messageOf(error);
+      this.#progress = null;
       this.#retryAt = Date.now() + RETRY_MS;
       log.error({ image: recipe.name, reason: this.#hint }, "image_build_failed");
     } finally {
