@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { VmRefused } from "@svc/contract/host-protocol/vms.ts";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { cacheDirOf } from "../../../vm-host/config.ts";
@@ -14,6 +15,9 @@ import { Rig } from "../rig/rig.ts";
 
 const LONG = 600_000;
 const PATIENCE = { timeout: LONG, interval: 500 };
+
+/** Stands for the agent: no machine is booted. */
+const AGENT = fileURLToPath(new URL("../../../vm-host/images/desktop", import.meta.url));
 
 /** As little as a machine can have. */
 const SMALL: Recipe = {
@@ -55,7 +59,7 @@ describe.skipIf(isImpossible)("an image that is built on first use", { timeout: 
     const builds: string[] = [];
     const keeper = new ImageKeeper({
       cacheDir,
-      agentDir: cacheDir,
+      agentDir: AGENT,
       recipe,
       mayBuild: true,
       log: createLog("test", "silent"),
