@@ -154,7 +154,7 @@ describe.skipIf(await missingDesktop())("a desktop", { timeout: LONG }, () => {
     const bucket = await machines.gateway.miniflare.getR2Bucket("OBJECTS", "gateway");
     // The paused machine's record, and the snapshot.
     await vi.waitFor(async () => {
-      const { objects } = await bucket.list({ prefix: "snapshot/" });
+      const { objects } = await bucket.list();
       const whole = objects.filter(({ key }) => /(rec|snap)_[^/]*\/manifest\.json$/.test(key));
       expect(whole).toHaveLength(2);
     }, PATIENCE);

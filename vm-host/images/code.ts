@@ -17,7 +17,6 @@ active_plugins=${PLUGINS.map((name) => `${LIBRARY}/geany/${name}.so`).join(";")}
 
 [VTE]
 load_vte=true
-load_vte_cmdline=
 run_in_vte=true
 `;
 

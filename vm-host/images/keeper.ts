@@ -96,7 +96,8 @@ export class ImageKeeper {
     const { mayBuild } = this.#options;
     if (await this.#look()) return;
     const lookMs = this.isOnUse ? LOOK_ON_USE_MS : LOOK_MS;
-    this.#timer = setInterval(() => void this.#watch(), lookMs).unref();
+    const watch = (): void => void this.#watch().catch((error: unknown) => this.#failed(error));
+    this.#timer = setInterval(watch, lookMs).unref();
     this.#hint = mayBuild ? await buildHindrance() : this.#command;
     this.#isBuildable = this.#hint === null;
     this.#isStarted = true;
@@ -151,20 +152,26 @@ export class ImageKeeper {
   }
 
   async #build(isLater = false): Promise<void> {
-    const { cacheDir, recipe, log, onChange } = this.#options;
+    const { cacheDir, recipe, onChange } = this.#options;
     if (this.#isClosed) return;
     try {
       if (isLater) await checkDisk(cacheDir, recipe);
       await buildImage(cacheDir, recipe, (progress) => void (this.#progress = progress));
       await this.#look();
     } catch (error) {
-      this.#hint = messageOf(error);
+      this.#progress = null;
       this.#retryAt = Date.now() + RETRY_MS;
-      log.error({ image: recipe.name, reason: this.#hint }, "image_build_failed");
+      this.#failed(error);
     } finally {
       this.#isBuilding = false;
       onChange();
     }
+  }
+
+  #failed(error: unknown): void {
+    const { recipe, log } = this.#options;
+    this.#hint = messageOf(error);
+    log.error({ image: recipe.name, reason: this.#hint }, "image_build_failed");
   }
 
   #stopLooking(): void {

@@ -5,18 +5,18 @@ import type { Recipe } from "./recipe.ts";
 /** Nobody is there to close the windows that greet a new user. */
 const SETTINGS = `<?xml version="1.0" encoding="UTF-8"?>
 <oor:data xmlns:oor="http://openoffice.org/2001/registry">
+  <dependency file="main"/>
   <oor:component-data oor:package="org.openoffice.Office" oor:name="Common">
     <node oor:name="Misc">
       <prop oor:name="FirstRun"><value>false</value></prop>
       <prop oor:name="ShowTipOfTheDay"><value>false</value></prop>
     </node>
   </oor:component-data>
-  <oor:component-data oor:package="org.openoffice" oor:name="Setup">
-    <node oor:name="Office">
-      <prop oor:name="ooSetupShowIntro"><value>false</value></prop>
-    </node>
-    <node oor:name="Product">
+  <oor:component-data oor:package="org.openoffice.Office.UI" oor:name="Infobar">
+    <node oor:name="Enabled">
       <prop oor:name="WhatsNew"><value>false</value></prop>
+      <prop oor:name="GetInvolved"><value>false</value></prop>
+      <prop oor:name="Donate"><value>false</value></prop>
     </node>
   </oor:component-data>
 </oor:data>
