@@ -1,3 +1,4 @@
+import type { OpenFeed } from "@svc/contract/host-protocol/feed.ts";
 import {
   type PlaceSlot,
   SlotDiscovery,
@@ -184,6 +185,28 @@ export async function setSlotDomains(
   } catch (error) {
     noteFault("POST /slots/:id/allowed-domains", error);
     return "unreachable";
+  }
+}
+
+/** Has the pool of a session dial in with what its browser shows; false when it has not. */
+export async function openSlotFeed(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: OpenFeed,
+): Promise<boolean> {
+  const url = hostUrl(base, "slots", subject.id, "feed");
+  const init = { method: "POST", body: JSON.stringify(body) };
+  try {
+    return await within(LIMITS.hostCallMs, async (signal) => {
+      const response = await call(env, url, subject, { ...init, signal });
+      await response.body?.cancel();
+      if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+      return true;
+    });
+  } catch (error) {
+    noteFault("POST /slots/:id/feed", error);
+    return false;
   }
 }
 

@@ -92,5 +92,21 @@ export const notConfined = (): Refusal =>
     field: "domains",
   });
 
+/** Where a session runs, and the profile that it began with, if there is one. */
+export interface Located {
+  url: string;
+  profileId: string | null;
+}
+
+/** Where a session runs, or why nothing is asked of its pool. */
+export function locatedOf(session: StoredSession): Located | Refusal {
+  const { state, place, profileId = null } = session;
+  if (state.status === "creating")
+    return refusal("NotRunning", "The session is still being created.");
+  if (state.status !== "active")
+    return refusal("NotRunning", "The session has ended, and what it had is gone.");
+  return isWaiting(session) || !place ? poolUnreachable() : { url: place.url, profileId };
+}
+
 export const poolUnreachable = (): Refusal =>
   refusal("PoolUnreachable", "The session's browser pool cannot be reached. Try again.");
