@@ -1,3 +1,4 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { chromium } from "playwright-core";
 import { startPageOfRows } from "./page.ts";
 import { replayOf } from "./replay.ts";
@@ -48,7 +49,12 @@ export async function benchRecording(options: Options): Promise<void> {
   const ratio = median(samples["with"] ?? []) / median(samples["without"] ?? []);
   report.goal(
     { what: "goto with a recording, of one without, p50", got: ratio, limit: 1.2, unit: "x" },
-    { what: "replay ready, p99", got: summarize(ready).p99, limit: 3_000, unit: "ms" },
+    {
+      what: "replay ready, p99",
+      got: summarize(ready).p99,
+      limit: LIMITS.replayReadyMs,
+      unit: "ms",
+    },
     { what: `replays missing of ${BACK_TO_BACK}`, got: lost, limit: 0, unit: "" },
   );
   report.keep("recording", { samples, ready });

@@ -1,4 +1,4 @@
-import { inTime } from "@svc/host-kit/deadline.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
@@ -42,10 +42,11 @@ export class Recorder {
     return recorder;
   }
 
-  /** Takes the last events of all pages and lets go of the browser. */
-  async stop(): Promise<void> {
-    await inTime(this.#takeLast(), LAST_MS);
+  /** Takes the last events of all pages and lets go of the browser. False: a page was too slow to give them. */
+  async stop(): Promise<boolean> {
+    const taken = await inTime(this.#takeLast(), LAST_MS);
     this.close();
+    return taken !== LATE;
   }
 
   /** Lets go of the browser at once. */

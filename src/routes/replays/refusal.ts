@@ -17,6 +17,9 @@ export function refuseReplay(request: Request, error: ApiError): Response {
   headers.set("referrer-policy", "no-referrer");
   const page = isGone
     ? refusalPage("This replay's link is not valid any more", GONE)
-    : refusalPage("This replay cannot be shown", error.code === "ControlPlaneUnavailable" ? AWAY : error.message);
+    : refusalPage(
+        "This replay cannot be shown",
+        error.code === "ControlPlaneUnavailable" ? AWAY : error.message,
+      );
   return new Response(page, { status: plain.status, headers });
 }
