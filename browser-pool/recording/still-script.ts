@@ -27,7 +27,7 @@ export const CSS = "_cssText";
 
 /**
  * A still of a document: all its nodes at one moment, without numbers by which changes could be told later. It takes a tenth of
- * the time of rrweb's snapshot, and a fifth of its bytes. `maskInput`, `MASKS_ALL` and `BLOCKED` come from the page script.
+ * the time of rrweb's snapshot, and a quarter of its bytes. `maskInput`, `MASKS_ALL` and `BLOCKED` come from the page script.
  *
  * Forms and documents let pages put elements in the place of their members: those are read by the prototype's own getters.
  */
