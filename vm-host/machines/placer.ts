@@ -105,14 +105,16 @@ export class Placer {
   async #own({ id, ask, source, givenUp }: Placing, made: Made): Promise<Vm | null> {
     const { volumes, hasEgress, log } = this.#parts;
     const { machine, guest, how } = made;
-    const { kind, isolation, envs, resolution } = ask;
+    const { kind, isolation, envs, resolution, record } = ask;
     try {
       if (!(await isWaitedFor(made, givenUp))) return null;
       const hasNetwork = isolation !== "hardened" && hasEgress;
       if (!source.isIdentified) {
         if (!hasNetwork) await machine.setNetwork(false);
         const screen = resolution !== undefined && { resolution };
-        await guest.identify(newSelf({ kind, envs, hasNetwork, ...screen }), ANSWER_MS[how]);
+        const recorded = record === true && ({ isRecorded: true } as const);
+        const self = newSelf({ kind, envs, hasNetwork, ...screen, ...recorded });
+        await guest.identify(self, ANSWER_MS[how]);
       }
       const diskGb = source.diskGb ?? (await growToAsked(made, ask.diskGb));
       await volumes.attach(id, ask.volumes ?? [], made);
