@@ -1,5 +1,5 @@
-import { mkdir, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Backoff, backoffMs } from "@svc/host-kit/backoff.ts";
 import { inTime } from "@svc/host-kit/deadline.ts";
@@ -10,7 +10,9 @@ const RETRIES: Backoff = { firstMs: 500, mostMs: 30_000 };
 /** Parts that wait for a store that is away take so much of the disk. What comes then is lost. */
 const MOST_BYTES = 4 * 1024 ** 3;
 /** How long the upload that is under way may go on when the host stops. The next start goes on with what is left. */
-const STOP_MS = 3_000;
+const STOP_MS = 500;
+/** In the name of a file, between org, sandbox and part: none of them has one. */
+const BETWEEN = ",";
 
 /** A part of the recording of a desktop. */
 export interface PartName {
@@ -47,8 +49,8 @@ export class WaitingParts {
   static async open(options: WaitingPartsOptions): Promise<WaitingParts> {
     const waiting = new WaitingParts(options);
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
-    for (const name of (await readdir(options.folder, { recursive: true })).toSorted()) {
-      const [org, sandbox, file] = name.split("/");
+    for (const name of (await readdir(options.folder)).toSorted()) {
+      const [org, sandbox, file] = name.split(BETWEEN);
       if (org === undefined || sandbox === undefined || file === undefined) continue;
       const path = join(options.folder, name);
       // What was not written whole is no part.
@@ -70,7 +72,6 @@ export class WaitingParts {
       throw new Error("too much waits for the object store");
     const path = this.#pathOf(part);
     const draft = `${path}.tmp`;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     try {
       await writeFile(draft, bytes, { mode: 0o600, flush: true });
       await rename(draft, path);
@@ -90,7 +91,7 @@ export class WaitingParts {
   }
 
   #pathOf({ org, sandbox, file }: PartName): string {
-    return join(this.#options.folder, org, sandbox, file);
+    return join(this.#options.folder, [org, sandbox, file].join(BETWEEN));
   }
 
   #wake(): void {
@@ -130,8 +131,6 @@ export class WaitingParts {
     }
     this.#failures = 0;
     await rm(path, { force: true });
-    // Unless there are others.
-    await rmdir(dirname(path)).catch(() => null);
     return true;
   }
 }
