@@ -1,0 +1,155 @@
+import { decodeFrame } from "@svc/contract/browser/observer-frame.ts";
+import { PagesMessage, type TextMessage } from "@svc/contract/browser/observer.ts";
+import type { Watch } from "@svc/contract/host-protocol/feed.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { Frame, Viewer } from "./viewer.ts";
+
+/** Those who watch a session, and what they are shown: the newest frame of each watched page, and the tabs. */
+export class Audience {
+  readonly #viewers = new Map<WebSocket, Viewer>();
+  readonly #frames = new Map<string, Frame>();
+  #pages: PagesMessage | null = null;
+  /** The newest frame of the pool, and the newest that it was told to be taken. */
+  #newest = 0;
+  #taken = 0;
+  readonly #onTaken: (seq: number) => void;
+
+  /** `onTaken`: the pool may send more. */
+  constructor(onTaken: (seq: number) => void) {
+    this.#onTaken = onTaken;
+  }
+
+  get size(): number {
+    return this.#viewers.size;
+  }
+
+  get all(): Viewer[] {
+    return [...this.#viewers.values()];
+  }
+
+  get(socket: WebSocket): Viewer | undefined {
+    return this.#viewers.get(socket);
+  }
+
+  add(viewer: Viewer): void {
+    this.#viewers.set(viewer.socket, viewer);
+  }
+
+  remove(socket: WebSocket): void {
+    this.#viewers.get(socket)?.stop();
+    this.#viewers.delete(socket);
+    this.#settle();
+  }
+
+  /** Whether a viewer can be shown at once what it watches. */
+  canShow(viewer: Viewer): boolean {
+    const page = this.#pageOf(viewer);
+    return this.#pages !== null && page !== null && this.#frames.has(page);
+  }
+
+  /** Shows a viewer what it does not have yet, as far as it takes more. */
+  show(viewer: Viewer): void {
+    if (this.#pages) viewer.tellPages(this.#pages);
+    const page = this.#pageOf(viewer);
+    const frame = page === null ? undefined : this.#frames.get(page);
+    if (frame) viewer.offer(frame, () => this.show(viewer));
+    this.#settle();
+  }
+
+  /** Takes a frame of the pool. False: it is none. */
+  frame(bytes: ArrayBuffer): boolean {
+    const read = bytes.byteLength <= LIMITS.frameBytes ? decodeFrame(new Uint8Array(bytes)) : null;
+    if (!read) return false;
+    const { page, seq } = read.head;
+    this.#frames.set(page, { page, seq, bytes });
+    this.#newest = Math.max(this.#newest, seq);
+    this.#prune();
+    for (const viewer of this.#viewers.values()) this.show(viewer);
+    this.#settle();
+    return true;
+  }
+
+  /** Takes the tabs from the pool. False: they are none. */
+  pages(text: string): boolean {
+    const pages = PagesMessage.safeParse(jsonOf(text)).data;
+    if (!pages) return false;
+    this.#pages = pages;
+    const ids = new Set(pages.pages.map(({ id }) => id));
+    for (const viewer of this.#viewers.values()) viewer.forget((page) => ids.has(page));
+    this.#prune();
+    for (const viewer of this.#viewers.values()) this.show(viewer);
+    return true;
+  }
+
+  /** A new feed begins: what the one before was told is over. */
+  anew(): void {
+    this.#taken = 0;
+    this.#newest = 0;
+  }
+
+  tell(message: Exclude<TextMessage, PagesMessage>): void {
+    for (const viewer of this.#viewers.values()) viewer.tell(message);
+  }
+
+  closeAll(code: number, reason: string): void {
+    for (const viewer of this.#viewers.values()) viewer.close(code, reason);
+    this.#viewers.clear();
+    this.#frames.clear();
+    this.#pages = null;
+  }
+
+  /** Whether one more page can be shown beside those that viewers have chosen. */
+  hasPlaceFor(page: string, viewer: Viewer): boolean {
+    const others = this.all.filter((each) => each !== viewer);
+    return new Set([...chosenBy(others), page]).size <= LIMITS.observedPages;
+  }
+
+  /** What the pool is to show to all of them: of their wishes the most demanding. Null: nobody watches. */
+  get watch(): Watch | null {
+    if (this.size === 0) return null;
+    const wishes = this.all.map(({ facts }) => facts);
+    const most = (key: "fps" | "quality" | "maxWidth"): number =>
+      Math.max(1, ...wishes.map((wish) => wish[key]));
+    return {
+      active: wishes.some(({ page }) => page === null),
+      pages: [...chosenBy(this.all)].slice(0, LIMITS.observedPages),
+      fps: most("fps"),
+      quality: most("quality"),
+      maxWidth: most("maxWidth"),
+    };
+  }
+
+  #pageOf({ facts }: Viewer): string | null {
+    return facts.page ?? this.#pages?.pages.find(({ active }) => active)?.id ?? null;
+  }
+
+  /** Forgets frames of pages that nobody watches. */
+  #prune(): void {
+    const watched = new Set(this.all.map((viewer) => this.#pageOf(viewer)));
+    // Before the tabs are known, nobody can say which page is the active one.
+    const isKnown = this.#pages !== null;
+    for (const page of this.#frames.keys()) {
+      const isTooMany = this.#frames.size > LIMITS.observedPages + 1;
+      if (isTooMany || (isKnown && !watched.has(page))) this.#frames.delete(page);
+    }
+  }
+
+  /** The pool sends more while somebody takes it. */
+  #settle(): void {
+    if (this.#taken >= this.#newest || !this.all.some(({ hasRoom }) => hasRoom)) return;
+    this.#taken = this.#newest;
+    this.#onTaken(this.#taken);
+  }
+}
+
+function chosenBy(viewers: Viewer[]): Set<string> {
+  return new Set(viewers.flatMap(({ facts }) => (facts.page === null ? [] : [facts.page])));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

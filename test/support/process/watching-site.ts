@@ -1,0 +1,32 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Site } from "../fakes/site.ts";
+
+const PAGES: Record<string, string> = {
+  /** Nothing ever changes. */
+  "/still": "<title>Still</title><body style='margin:0;background:#06c'><h1>Still</h1>",
+  /** Changes twenty times a second. */
+  "/moving": `<title>Moving</title><body style='margin:0'><h1 id=n>0</h1><script>
+    let count = 0; setInterval(() => (n.textContent = ++count), 50)</script>`,
+  "/other": "<title>Other</title><body style='background:#c60'><h1>Other</h1>",
+};
+
+/** A web site with pages to watch. */
+export async function startWatchingSite(): Promise<Site> {
+  const server = createServer(({ url = "" }, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<!doctype html>${PAGES[url] ?? "<title>None</title>"}`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${address}/`,
+    address,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
