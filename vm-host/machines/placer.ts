@@ -111,7 +111,7 @@ export class Placer {
       const hasNetwork = isolation !== "hardened" && hasEgress;
       if (!source.isIdentified) {
         if (!hasNetwork) await machine.setNetwork(false);
-        const self = newSelf({ kind, envs, hasNetwork, ...screenOf(ask) });
+        const self = newSelf({ kind, envs, hasNetwork, ...screenOf(ask), ...recordingOf(ask) });
         await guest.identify(self, ANSWER_MS[how]);
       }
       const diskGb = source.diskGb ?? (await growToAsked(made, ask.diskGb));
@@ -134,6 +134,8 @@ export class Placer {
     }
   }
 }
+
+const recordingOf = ({ record }: PlaceVm) => (record ? ({ isRecorded: true } as const) : {});
 
 /** Whether the sandbox is still waited for once the machine can be told whose it is. */
 async function isWaitedFor({ guest, how }: Made, givenUp: AbortSignal): Promise<boolean> {
