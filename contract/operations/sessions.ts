@@ -9,6 +9,7 @@ import {
 import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
 import { ObserveToken } from "../browser/observer.ts";
 import { ReplayUrl } from "../browser/replay.ts";
+import { AskLiveToken, LiveToken } from "../browser/take-over.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
@@ -96,6 +97,23 @@ export const SESSIONS = {
     bodyBytes,
     success: { status: 200, body: ObserveToken },
     errors: ["InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+  liveToken: {
+    method: "POST",
+    path: "/sessions/:id/live-token",
+    summary:
+      "Hand the session to a person: a URL by which it can be taken over, for as long as the hand-off lasts.",
+    auth: "key",
+    bodyBytes,
+    request: AskLiveToken,
+    success: { status: 200, body: LiveToken },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "InvalidSessionId",
+      "NotRunning",
+      "ObjectUnavailable",
+    ],
   },
   setAllowedDomains: {
     method: "POST",

@@ -13,6 +13,7 @@ export class Audience {
   #newest = 0;
   #taken = 0;
   readonly #onTaken: (seq: number) => void;
+  #isHidden = false;
 
   /** `onTaken`: the pool may send more. */
   constructor(onTaken: (seq: number) => void) {
@@ -43,15 +44,17 @@ export class Audience {
 
   /** Whether a viewer can be shown at once what it watches. */
   canShow(viewer: Viewer): boolean {
-    const page = this.#pageOf(viewer);
+    const page = this.pageOf(viewer);
     return this.#pages !== null && page !== null && this.#frames.has(page);
   }
 
   /** Shows a viewer what it does not have yet, as far as it takes more. */
   show(viewer: Viewer): void {
     if (this.#pages) viewer.tellPages(this.#pages);
-    const page = this.#pageOf(viewer);
+    const page = this.pageOf(viewer);
     const frame = page === null ? undefined : this.#frames.get(page);
+    // What a person types is for nobody else to see.
+    if (this.#isHidden && viewer.facts.handoff === null) return this.#settle();
     if (frame) viewer.offer(frame, () => this.show(viewer));
     this.#settle();
   }
@@ -79,6 +82,27 @@ export class Audience {
     this.#prune();
     for (const viewer of this.#viewers.values()) this.show(viewer);
     return true;
+  }
+
+  /** Whether a person has the session: those who only watch are shown no frames then. */
+  get isHidden(): boolean {
+    return this.#isHidden;
+  }
+
+  hide(isHidden: boolean): void {
+    if (isHidden === this.#isHidden) return;
+    this.#isHidden = isHidden;
+    this.tell(this.state);
+    for (const viewer of this.#viewers.values()) this.show(viewer);
+  }
+
+  get state(): Extract<TextMessage, { type: "state" }> {
+    return { type: "state", status: "active", ...(this.#isHidden && { handoff: "active" }) };
+  }
+
+  /** The one who has taken the session over, if there is one. */
+  get person(): Viewer | null {
+    return this.all.find(({ facts }) => facts.handoff !== null) ?? null;
   }
 
   /** A new feed begins: what the one before was told is over. */
@@ -116,16 +140,18 @@ export class Audience {
       fps: most("fps"),
       quality: most("quality"),
       maxWidth: most("maxWidth"),
+      held: this.person && this.pageOf(this.person),
     };
   }
 
-  #pageOf({ facts }: Viewer): string | null {
+  /** The page that a viewer is shown; null while that is not known. */
+  pageOf({ facts }: Viewer): string | null {
     return facts.page ?? this.#pages?.pages.find(({ active }) => active)?.id ?? null;
   }
 
   /** Forgets frames of pages that nobody watches. */
   #prune(): void {
-    const watched = new Set(this.all.map((viewer) => this.#pageOf(viewer)));
+    const watched = new Set(this.all.map((viewer) => this.pageOf(viewer)));
     // Before the tabs are known, nobody can say which page is the active one.
     const isKnown = this.#pages !== null;
     for (const page of this.#frames.keys()) {

@@ -10,6 +10,8 @@ const SECOND_MS = 1_000;
 export const ViewerFacts = z.object({
   /** The session's id. */
   id: z.string(),
+  /** The hand-off by which it has taken the session over; null: it watches. */
+  handoff: z.string().nullable(),
   fps: z.number(),
   quality: z.number(),
   maxWidth: z.number(),

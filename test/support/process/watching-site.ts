@@ -9,6 +9,14 @@ const PAGES: Record<string, string> = {
   /** Changes twenty times a second. */
   "/moving": `<title>Moving</title><body style='margin:0'><h1 id=n>0</h1><script>
     let count = 0; setInterval(() => (n.textContent = ++count), 50)</script>`,
+  /** Says whether what is done to it is trusted, and is sent by Enter. */
+  "/form": `<title>Form</title><body style="margin:0;height:3000px">
+    <form onsubmit="document.title = 'Sent'; return false">
+    <input id=field style="position:absolute;left:100px;top:100px;width:300px;height:40px"></form>
+    <script>var trusted = true; for (const n of ["keydown", "mousedown", "wheel"])
+    addEventListener(n, (e) => (trusted &&= e.isTrusted))</script>`,
+  "/asks":
+    "<title>Asks</title><h1>Asks</h1><script>document.title = prompt('Who?', 'nobody')</script>",
   "/other": "<title>Other</title><body style='background:#c60'><h1>Other</h1>",
 };
 
