@@ -8,6 +8,7 @@ import { missingBrowser } from "../support/process/needs.ts";
 import { Observer } from "../support/process/observer.ts";
 import { WatchingRig, claimsOf, refusalOf } from "../support/process/watching-rig.ts";
 import { SIGNING_SECRET } from "../support/secrets.ts";
+import { exampleCases } from "./observer-example.ts";
 import { takeOverCases } from "./take-over-cases.ts";
 
 const PATIENCE = { timeout: 90_000, interval: 200 };
@@ -206,6 +207,7 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
 
 describe.skipIf(await missingBrowser())("a session that is taken over", () => {
   takeOverCases(rig);
+  exampleCases(rig);
 });
 
 describe.skipIf(await missingBrowser())("faults under those who watch", () => {
