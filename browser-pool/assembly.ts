@@ -17,6 +17,7 @@ import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
 import { Exits } from "./proxies/exits.ts";
 import { Profiles } from "./profiles/profiles.ts";
+import { ProfileSaver } from "./profiles/save-on-end.ts";
 import { Recordings } from "./recording/recordings.ts";
 import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
@@ -118,7 +119,7 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
   const { config, log, events, hostFitness, exits, captcha, recordings } = base;
-  const { gatewayUrl } = config;
+  const { gatewayUrl, hostToken } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
     if (config.shelves[kind].most === 0) return OFF_HINT;
@@ -131,6 +132,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     onLoss: () => void events.emit("lost"),
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
+    saver: new ProfileSaver({ gatewayUrl, hostToken, log }),
     exits,
     captcha: captcha && { provider: captcha, limits: config.captchaLimits },
     recordings,

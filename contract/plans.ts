@@ -28,6 +28,8 @@ export interface Plan {
   sessionMinutes: number;
   vmIdleMaxMs: number;
   profiles: number;
+  /** How many versions of a profile are kept, the current one among them. */
+  profileVersions: number;
   /** How many an org may keep. Failed snapshots hold nothing and do not count. */
   snapshots: number;
   templates: number;
@@ -54,6 +56,7 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 60,
     vmIdleMaxMs: 2 * HOUR_MS,
     profiles: 3,
+    profileVersions: 3,
     snapshots: 50,
     templates: 10,
     pausedVms: 10,
@@ -68,6 +71,7 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 300,
     vmIdleMaxMs: 8 * HOUR_MS,
     profiles: 25,
+    profileVersions: 10,
     snapshots: 250,
     templates: 50,
     pausedVms: 50,
@@ -82,6 +86,7 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 1440,
     vmIdleMaxMs: 24 * HOUR_MS,
     profiles: 250,
+    profileVersions: 30,
     snapshots: 2_500,
     templates: 500,
     pausedVms: 500,
@@ -107,6 +112,7 @@ export const PlanOverrides = z.strictObject({
   sessionMinutes: z.number().positive().exactOptional(),
   vmIdleMaxMs: z.int().min(1000).exactOptional(),
   profiles: count.exactOptional(),
+  profileVersions: count.min(1).exactOptional(),
   snapshots: count.exactOptional(),
   templates: count.exactOptional(),
   pausedVms: uncappable(count),

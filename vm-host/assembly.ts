@@ -95,6 +95,8 @@ export async function openHost(config: VmHostConfig, log: Log): Promise<VmServic
     {
       base: (bootable) => void makeReady({ ...base, readiness, sweep, images }, bootable),
       desktop: (bootable) => void readiness.machinery?.warm.keep(bootable, config.warmDesktops),
+      // None is warm, but the golden machine of the common size is there for the next create.
+      onUse: (bootable) => readiness.machinery?.warm.prepare(bootable),
     },
   );
   const running = (): Vm[] => vms.all;
@@ -161,6 +163,7 @@ async function makeReady(opening: Opening, bootable: Bootable): Promise<void> {
   } catch (error) {
     const reason = messageOf(error).slice(0, 500);
     readiness.notReady(reason);
+    for (const image of [images.desktop, ...images.onUse]) image.giveUp(reason);
     log.error({ reason }, "machines_impossible");
   }
   events.emit("changed");
@@ -174,6 +177,7 @@ async function makeDesktopsReady(
 ): Promise<void> {
   const first = warm.keep(bootable, config.warm);
   try {
+    for (const image of images.onUse) await image.start();
     await images.desktop.start(async () => void (await inTime(first, DESKTOP_PATIENCE_MS)));
   } catch (error) {
     log.error({ reason: messageOf(error) }, "desktops_impossible");

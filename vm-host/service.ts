@@ -85,8 +85,7 @@ export class VmService {
     const { heartbeats, front, egress, run, disk } = this.#parts;
     const { machinery } = readiness;
     disk.close();
-    images.base.close();
-    images.desktop.close();
+    images.all.close();
     sweep.close();
     vms.isDraining = true;
     await machinery?.states.pauseAll(config.stopMs - AFTER_PAUSES_MS);

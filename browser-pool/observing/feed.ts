@@ -4,8 +4,9 @@ import { FEED_TICKET_HEADER, FeedOrder } from "@svc/contract/host-protocol/feed.
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import WebSocket from "ws";
+import { inBrowser } from "../launch/in-browser.ts";
 import type { Slot } from "../slots/slot.ts";
-import { inBrowser } from "../slots/slot.ts";
+
 import { Observation } from "./observation.ts";
 
 /** A gateway that reads nothing of the little that is on its way has gone. */

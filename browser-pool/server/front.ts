@@ -12,7 +12,9 @@ import type { SlotCall } from "./call.ts";
 import { openCdp } from "./cdp.ts";
 import { discover } from "./discovery.ts";
 import { openFeed } from "./feed.ts";
+import { readFiles, writeFile } from "./files.ts";
 import { drain, endSlot, placeSlot, seeSlot, setSlotDomains } from "./slots.ts";
+import { readState } from "./state.ts";
 import { openWire } from "./ws.ts";
 
 const TOO_MANY = `This session has ${LIMITS.sessionSockets} sockets of /ws and /cdp open, the most that it may have: close one, then connect again.\n`;
@@ -22,6 +24,8 @@ const ROUTES = new Map<string, Record<string, (call: SlotCall) => Promise<void>>
     slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
     "slots/allowed-domains": { POST: setSlotDomains },
     "slots/feed": { POST: openFeed },
+    "slots/state": { POST: readState },
+    "slots/files": { GET: readFiles, HEAD: readFiles, PUT: writeFile },
     cdp: { GET: discover },
     drain: { POST: drain },
   }),

@@ -56,6 +56,9 @@ export const CreateSession = z.object({
     .optional()
     .transform((value) => (typeof value === "string" && value !== "" ? value : null))
     .meta({ type: "string", description: "A stored profile to start with." }),
+  saveProfileOnRelease: toggle(
+    "Save the profile when the session ends, however it ends but by a crash. Requires profileId.",
+  ),
   proxy: Proxy,
   allowedDomains: AllowedDomains,
   /** An addition (decisions): disconnects do not end the session, a lease not renewed does. null = none. */

@@ -165,25 +165,26 @@ export async function discoverSlot(
   });
 }
 
-/** Replaces the allowlist of a session on its host; false when the host did not. */
+/** Replaces the allowlist of a session on its host, unless the host has placed it without one, or does not answer as it should. */
 export async function setSlotDomains(
   env: Env,
   base: string,
   subject: Subject,
   body: SlotDomains,
-): Promise<boolean> {
+): Promise<"set" | "unconfined" | "unreachable"> {
   const url = hostUrl(base, "slots", subject.id, "allowed-domains");
   const init = { method: "POST", body: JSON.stringify(body) };
   try {
     return await within(LIMITS.hostCallMs, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
       await response.body?.cancel();
+      if (response.status === 409) return "unconfined";
       if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
-      return true;
+      return "set";
     });
   } catch (error) {
     noteFault("POST /slots/:id/allowed-domains", error);
-    return false;
+    return "unreachable";
   }
 }
 

@@ -17,6 +17,8 @@ export interface StoredSession {
   expiresAt: number;
   /** Whether it was created with allowedDomains: only then can they be changed. */
   isConfined: boolean;
+  /** The profile that it began with. Null or absent: none. */
+  profileId?: string | null;
   state: SessionState;
   place: Place | null;
   /** When it got its slot: it is billed from then on. Absent before, and in records of an earlier version. */

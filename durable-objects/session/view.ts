@@ -90,11 +90,30 @@ export function domainsRefusal(session: StoredSession): Refusal | null {
     const text = "domains: the session is not a stealth session";
     return refusal("ValidationError", text, { field });
   }
-  if (!session.isConfined) {
-    const text = "domains: the session was created without allowedDomains";
-    return refusal("ValidationError", text, { field });
-  }
+  if (!session.isConfined) return notConfined();
   return isWaiting(session) ? poolUnreachable() : null;
+}
+
+/** Nothing can be replaced: to try again is in vain. */
+export const notConfined = (): Refusal =>
+  refusal("ValidationError", "domains: the session was created without allowedDomains", {
+    field: "domains",
+  });
+
+/** Where a session runs, and the profile that it began with, if there is one. */
+export interface Located {
+  url: string;
+  profileId: string | null;
+}
+
+/** Where a session runs, or why nothing is asked of its pool. */
+export function locatedOf(session: StoredSession): Located | Refusal {
+  const { state, place, profileId = null } = session;
+  if (state.status === "creating")
+    return refusal("NotRunning", "The session is still being created.");
+  if (state.status !== "active")
+    return refusal("NotRunning", "The session has ended, and what it had is gone.");
+  return isWaiting(session) || !place ? poolUnreachable() : { url: place.url, profileId };
 }
 
 export const poolUnreachable = (): Refusal =>

@@ -45,9 +45,13 @@ export function defaultsOf({ cwd, user, resolution }: Inherited): Inherited {
   return {
     ...(cwd !== undefined && { cwd }),
     ...(user !== undefined && { user }),
-    ...(resolution !== undefined && { resolution }),
+    ...screenOf({ resolution }),
   };
 }
+
+/** The size of a screen, where there is one. */
+export const screenOf = ({ resolution }: { resolution?: string | undefined }) =>
+  resolution === undefined ? {} : { resolution };
 
 /** The identity of one life. */
 export function identityOf(self: Self, generation: number): Identity {

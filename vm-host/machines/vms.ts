@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { screenOf } from "../guest/identity.ts";
 import { PathTaken } from "../volumes/path.ts";
 import { VolumeBusy } from "../volumes/transfer.ts";
 import type { Volumes } from "../volumes/volumes.ts";
@@ -202,7 +203,7 @@ export class Vms {
   }
 
   #stamp(vm: Vm): VmPlaced {
-    return { ...vm.placed, ...this.stamp() };
+    return { ...vm.placed, ...screenOf(vm.guest.self), ...this.stamp() };
   }
 
   /** Orders an answer among the heartbeats. */

@@ -107,7 +107,8 @@ async function orderOf(
       memMb,
       diskGb,
       envs,
-      ...(kind === "desktop" && { resolution: wanted.resolution }),
+      // A fork begins with the screen of its origin.
+      ...(kind === "desktop" && !fork && { resolution: wanted.resolution }),
       // Of a custom template nothing is ever recorded (document 2, POST /desktops).
       ...(record && source.type === "image" && { record }),
     },

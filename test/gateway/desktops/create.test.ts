@@ -48,9 +48,11 @@ describe("POST /desktops", () => {
     });
     const record = await call(`/sandboxes/${id}`, { bearer: key });
     const sandbox = SandboxRecord.parse(await record.json());
-    expect(sandbox).toMatchObject({ kind: "desktop", state: "running", template: "default" });
+    const screen = { kind: "desktop", resolution: "1280x720" };
+    expect(sandbox).toMatchObject({ ...screen, state: "running", template: "default" });
     const list = await call("/sandboxes?kind=desktop", { bearer: key });
-    expect(await list.json()).toMatchObject({ sandboxes: [{ sandboxId: body.sessionId }] });
+    const item = { ...screen, sandboxId: body.sessionId };
+    expect(await list.json()).toMatchObject({ sandboxes: [item] });
   });
 
   test("hands every field of its own table to the host, and none of the other one", async () => {
