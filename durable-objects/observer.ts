@@ -160,9 +160,11 @@ export class ObserverDO extends DurableObject<Env> {
   }
 
   #choose(viewer: Viewer, options: ViewerOptions): void {
+    if (options.page && !this.#audience.knows(options.page))
+      return viewer.refuse("NoSuchPage", "There is no such tab.");
     if (options.page && !this.#audience.hasPlaceFor(options.page, viewer)) {
       const most = `At most ${LIMITS.observedPages} tabs are shown to all observers together.`;
-      return viewer.tell({ type: "error", code: "TooManyPages", message: most });
+      return viewer.refuse("TooManyPages", most);
     }
     viewer.choose(options);
     this.#orders.send();
@@ -173,7 +175,7 @@ export class ObserverDO extends DurableObject<Env> {
   #use(viewer: Viewer, input: InputMessage): void {
     if (input.type === "nav" && input.action === "goto" && !isReachable(input.url)) {
       const message = "nav: the url begins with http:// or https://";
-      return viewer.tell({ type: "error", code: "Malformed", message });
+      return viewer.refuse("Malformed", message);
     }
     const isShow = input.type === "tab" && input.action === "show";
     if (isShow && input.page !== undefined) this.#choose(viewer, { page: input.page });
@@ -192,7 +194,7 @@ export class ObserverDO extends DurableObject<Env> {
     const isPerson = viewer.facts.handoff !== null;
     const message = isPerson ? MALFORMED : READ_ONLY;
     if (viewer.fault() < LIMITS.observerFaults)
-      return viewer.tell({ type: "error", code: isPerson ? "Malformed" : "ReadOnly", message });
+      return viewer.refuse(isPerson ? "Malformed" : "ReadOnly", message);
     this.#dismiss(viewer, CLOSE_CODES.observerWrote, message);
   }
 

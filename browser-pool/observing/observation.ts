@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { encodeFrame } from "@svc/contract/browser/observer-frame.ts";
 import type { PagesMessage } from "@svc/contract/browser/observer.ts";
 import type { PageAsks } from "@svc/contract/browser/take-over.ts";
@@ -10,6 +11,8 @@ import { Screencast } from "./screencast.ts";
 import { Tabs } from "./tabs.ts";
 
 const SECOND_MS = 1_000;
+/** Nobody acknowledges what they have not read: the next number cannot be guessed. */
+const MOST_STEP = 2 ** 20;
 /** Tabs that change all the time are told so often. */
 const TABS_EVERY_MS = 250;
 
@@ -85,6 +88,7 @@ export class Observation {
     if (this.#tabsTimer) clearTimeout(this.#tabsTimer);
     for (const page of this.#shown.keys()) this.#hide(page);
     this.#hand.letGo();
+    this.#tabs.close();
     this.#client.close();
   }
 
@@ -189,7 +193,7 @@ export class Observation {
   }
 
   #nextSeq(): number {
-    this.#seq += 1;
+    this.#seq += randomInt(1, MOST_STEP);
     return this.#seq;
   }
 }

@@ -60,7 +60,11 @@ export type TextMessage =
   | PageAsks
   /** `handoff`: a person has the session; others are shown no frames until it is over. */
   | { type: "state"; status: "active" | "away"; handoff?: "active" }
-  | { type: "error"; code: "ReadOnly" | "Malformed" | "TooManyPages"; message: string };
+  | {
+      type: "error";
+      code: "ReadOnly" | "Malformed" | "NoSuchPage" | "TooManyPages";
+      message: string;
+    };
 
 /** What stands before the JPEG in a binary message. */
 export const FrameHead = z.object({

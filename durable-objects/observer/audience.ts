@@ -4,6 +4,9 @@ import type { Watch } from "@svc/contract/host-protocol/feed.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Frame, Viewer } from "./viewer.ts";
 
+/** Frames that are held: of the pages that are chosen, of the active one, and of one that is to be it. */
+const MOST_FRAMES = LIMITS.observedPages + 2;
+
 /** Those who watch a session, and what they are shown: the newest frame of each watched page, and the tabs. */
 export class Audience {
   readonly #viewers = new Map<WebSocket, Viewer>();
@@ -64,9 +67,12 @@ export class Audience {
     const read = bytes.byteLength <= LIMITS.frameBytes ? decodeFrame(new Uint8Array(bytes)) : null;
     if (!read) return false;
     const { page, seq } = read.head;
+    // The newest stands last.
+    this.#frames.delete(page);
     this.#frames.set(page, { page, seq, bytes });
     this.#newest = Math.max(this.#newest, seq);
-    this.#prune();
+    const [oldest] = this.#frames.keys();
+    if (oldest !== undefined && this.#frames.size > MOST_FRAMES) this.#frames.delete(oldest);
     for (const viewer of this.#viewers.values()) this.show(viewer);
     this.#settle();
     return true;
@@ -122,6 +128,11 @@ export class Audience {
     this.#pages = null;
   }
 
+  /** Whether the session has this page. */
+  knows(page: string): boolean {
+    return this.#pages?.pages.some(({ id }) => id === page) ?? false;
+  }
+
   /** Whether one more page can be shown beside those that viewers have chosen. */
   hasPlaceFor(page: string, viewer: Viewer): boolean {
     const others = this.all.filter((each) => each !== viewer);
@@ -149,15 +160,10 @@ export class Audience {
     return facts.page ?? this.#pages?.pages.find(({ active }) => active)?.id ?? null;
   }
 
-  /** Forgets frames of pages that nobody watches. */
+  /** Forgets frames of pages that nobody watches, by the newest tabs: the first frame of a new tab may come before those. */
   #prune(): void {
     const watched = new Set(this.all.map((viewer) => this.pageOf(viewer)));
-    // Before the tabs are known, nobody can say which page is the active one.
-    const isKnown = this.#pages !== null;
-    for (const page of this.#frames.keys()) {
-      const isTooMany = this.#frames.size > LIMITS.observedPages + 1;
-      if (isTooMany || (isKnown && !watched.has(page))) this.#frames.delete(page);
-    }
+    for (const page of this.#frames.keys()) if (!watched.has(page)) this.#frames.delete(page);
   }
 
   /** The pool sends more while somebody takes it. */

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { judge } from "../../browser-pool/launch/fitness.ts";
@@ -20,17 +19,13 @@ async function launchViewer(): Promise<Browser> {
 
 /** Opens the page of docs/OBSERVING.md as a person would who has copied it. */
 async function openExample(page: Page, rig: WatchingRig, url: string): Promise<void> {
-  const [, html = ""] =
-    /```html\n([\s\S]*?)```/.exec(readFileSync("docs/OBSERVING.md", "utf8")) ?? [];
-  const address = `${rig.site.url}example`;
-  await page.route(address, (route) => route.fulfill({ body: html, contentType: "text/html" }));
   // Another fragment alone would load nothing.
   await page.goto("about:blank");
-  await page.goto(`${address}#${url}`);
+  await page.goto(`${rig.site.url}example#${url}`);
 }
 
 const keep = async (page: Page, name: string): Promise<void> => {
-  const path = process.env.SVC_KEEP_SCREENSHOT ?? "/tmp/obs-shots/shot";
+  const path = process.env.SVC_KEEP_SCREENSHOT;
   if (path) await page.screenshot({ path: `${path}-${name}.png` });
 };
 

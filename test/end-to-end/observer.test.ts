@@ -77,11 +77,10 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
     const first = observer.last?.head.page ?? "";
     const other = await browser.contexts()[0]?.newPage();
     await other?.goto(`${rig.site.url}other`);
-    await observer.until(
-      ({ pages, last }) =>
-        pages.length === 2 && last?.head.page === pages.find(({ active }) => active)?.id,
-    );
-    expect(observer.pages.find(({ active }) => active)?.title).toBe("Other");
+    await observer.until(({ pages, last }) => {
+      const active = pages.find((tab) => tab.active);
+      return pages.length === 2 && active?.title === "Other" && last?.head.page === active.id;
+    });
     const chooser = await rig.watch(id);
     chooser.send({ type: "options", page: first });
     await chooser.until(({ last }) => last?.head.page === first);

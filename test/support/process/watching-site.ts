@@ -1,9 +1,15 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Site } from "../fakes/site.ts";
 
+/** The page that docs/OBSERVING.md gives to those who want to watch. */
+const [, EXAMPLE = ""] =
+  /```html\n([\s\S]*?)```/.exec(readFileSync("docs/OBSERVING.md", "utf8")) ?? [];
+
 const PAGES: Record<string, string> = {
+  "/example": EXAMPLE,
   /** Nothing ever changes. */
   "/still": "<title>Still</title><body style='margin:0;background:#06c'><h1>Still</h1>",
   /** Changes twenty times a second. */
