@@ -6,7 +6,6 @@ import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import WebSocket from "ws";
 import { inBrowser } from "../launch/in-browser.ts";
 import type { Slot } from "../slots/slot.ts";
-
 import { Observation } from "./observation.ts";
 
 /** A gateway that reads nothing of the little that is on its way has gone. */
