@@ -6,6 +6,7 @@ import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
+import { benchObserve } from "./observe/bench.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
@@ -29,6 +30,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   profiles: benchProfiles,
   egress: benchEgress,
   recording: benchRecording,
+  observe: benchObserve,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 
