@@ -5,7 +5,7 @@ import type { MuxClient } from "./sessions.ts";
 
 /** A tab that no page has opened. */
 const OwnTab = z.object({
-  targetInfo: z.object({ type: z.enum(["page", "tab"]), openerId: z.undefined() }),
+  targetInfo: z.object({ type: z.enum(["page", "tab"]), openerId: z.never().optional() }),
 });
 /** The target that an event is about. */
 const About = z.object({
