@@ -171,6 +171,8 @@ describeKinds("the state of a live browser", (kind) => {
   test("is read while a client opens tabs, and the client has all of them", async () => {
     const id = await place();
     const browser = await byPuppeteer(rig, id);
+    // An origin to read: else no tab is opened for it.
+    await (await browser.pages())[0]?.goto(site.url);
     const seen: string[] = [];
     browser.on("targetcreated", (target) => void seen.push(target.type()));
     const reading = read(id);
