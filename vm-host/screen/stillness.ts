@@ -27,9 +27,9 @@ export async function untilStill(
   const startedAt = performance.now();
   const passed = (): number => performance.now() - startedAt;
   const close = (): void => client.close();
-  signal.throwIfAborted();
   signal.addEventListener("abort", close, { once: true });
   try {
+    signal.throwIfAborted();
     // What the screen has changed since is a change.
     await client.capture();
     let restsSince = passed();
