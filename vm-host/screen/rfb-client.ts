@@ -133,6 +133,17 @@ export class RfbClient {
     });
   }
 
+  /**
+   * Resolves when the screen has changed, with how many pixels of it have: that may take for ever, and what is asked
+   * meanwhile waits.
+   */
+  async change(): Promise<number> {
+    this.#socket.write(updateRequest(this.#frame.size, true));
+    const { pixels, isResized } = await this.#frame.read(this.#reader);
+    const { width, height } = this.#frame.size;
+    return isResized ? width * height : pixels;
+  }
+
   key(keysym: number, isDown: boolean): void {
     this.#socket.write(keyEvent(keysym, isDown));
   }
