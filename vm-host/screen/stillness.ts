@@ -39,9 +39,9 @@ export async function untilStill(
       change.catch(() => null);
       const restedAt = restsSince + stillMs;
       const leftMs = Math.min(restedAt, limitMs) - passed();
-      const pixels = leftMs > 0 ? await inTime(change, leftMs) : LATE;
-      if (pixels === LATE) return { still: restedAt <= limitMs, waitedMs: Math.round(passed()) };
-      if (pixels > tolerance * width * height) restsSince = passed();
+      const seen = leftMs > 0 ? await inTime(change, leftMs) : LATE;
+      if (seen === LATE) return { still: restedAt <= limitMs, waitedMs: Math.round(passed()) };
+      if (seen.changed > tolerance * width * height) restsSince = passed();
       await wait(LOOK_MS, undefined, { signal });
     }
   } finally {
