@@ -109,6 +109,8 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const exits = new Exits({ ...config.proxies, log });
   const { callMs } = config.captchaLimits;
   const captcha = config.captcha && new CaptchaProvider({ ...config.captcha, callMs, log });
+  // Nobody waits: a provider that is away must not keep browsers.
+  void captcha?.check();
   const { gatewayUrl, hostToken } = config;
   const folder = stateOf(config.stateDir);
   const recordings = await Recordings.open({ folder, gatewayUrl, hostToken, log });

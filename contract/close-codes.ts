@@ -34,16 +34,16 @@ export const CLOSE_MEANINGS = {
 
 /** The sockets that are closed with each code. No socket of this release uses a code with none. */
 export const CLOSE_SOCKETS = {
-  normal: ["/ws", "/cdp"],
+  normal: ["/ws", "/cdp", "/ws/live"],
   protocolBroken: ["/ws", "/cdp", "/control", "/stream"],
   notUtf8: ["/ws", "/cdp", "/control"],
-  observerWrote: ["/ws/observe"],
-  restart: ["/ws", "/ws/observe", "/control", "/stream"],
+  observerWrote: ["/ws/observe", "/ws/live"],
+  restart: ["/ws", "/ws/observe", "/ws/live", "/control", "/stream"],
   tooMany: ["/control"],
   wrongEndpoint: ["/ws", "/cdp"],
-  tokenExpired: ["/ws/observe"],
-  gone: ["/ws", "/cdp", "/ws/observe", "/control", "/stream", "previews"],
-  deadline: ["/ws", "/cdp", "/ws/observe"],
+  tokenExpired: ["/ws/observe", "/ws/live"],
+  gone: ["/ws", "/cdp", "/ws/observe", "/ws/live", "/control", "/stream", "previews"],
+  deadline: ["/ws", "/cdp", "/ws/observe", "/ws/live"],
   paused: ["/control", "/stream", "previews"],
   reverted: ["/control", "/stream", "previews"],
   messageTooLarge: ["/ws", "/cdp", "/control", "/stream"],

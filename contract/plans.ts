@@ -40,6 +40,8 @@ export interface Plan {
   storedGib: number;
   /** How many days a replay is kept after its session. */
   replayDays: number;
+  /** How many days the recording of a desktop is kept after its last part. */
+  recordingDays: number;
   features: readonly Feature[];
 }
 
@@ -63,6 +65,7 @@ export const PLANS: Record<PlanName, Plan> = {
     volumes: 5,
     storedGib: 20,
     replayDays: 30,
+    recordingDays: 7,
     features: FREE,
   },
   starter: {
@@ -78,6 +81,7 @@ export const PLANS: Record<PlanName, Plan> = {
     volumes: 25,
     storedGib: 200,
     replayDays: 90,
+    recordingDays: 30,
     features: STARTER,
   },
   professional: {
@@ -93,6 +97,7 @@ export const PLANS: Record<PlanName, Plan> = {
     volumes: 250,
     storedGib: 2_000,
     replayDays: 365,
+    recordingDays: 90,
     features: PROFESSIONAL,
   },
 };

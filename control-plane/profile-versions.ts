@@ -5,8 +5,8 @@ import { ask } from "./database.ts";
 import { discard } from "./discarded.ts";
 import { type ProfileRow, type Stores, isLocked, locked, rowOf } from "./profiles.ts";
 
-/** How often a save begins again that is to become the next version whatever version there is. */
-const TRIES = 3;
+/** How often a save begins again that is to become the next version whatever version there is: each time another one came first. */
+const TRIES = 100;
 
 /** A profile that is to get its next version. */
 export interface ProfileWrite {

@@ -7,6 +7,18 @@ import type { MuxClient } from "./sessions.ts";
 const OwnTab = z.object({
   targetInfo: z.object({ type: z.enum(["page", "tab"]), openerId: z.undefined() }),
 });
+/** The target that an event is about. */
+const About = z.object({
+  targetId: z.string().optional(),
+  targetInfo: z.object({ targetId: z.string() }).optional(),
+});
+const TOLD: ReadonlySet<string | null> = new Set([
+  "Target.targetCreated",
+  "Target.targetInfoChanged",
+  "Target.targetDestroyed",
+]);
+/** Those before have closed. */
+const REMEMBERED = 20;
 
 /** Which new targets clients do not see: browsers attach clients to every target, and stop it for them. */
 export class HiddenTargets {
@@ -17,6 +29,8 @@ export class HiddenTargets {
   #opening: Promise<void> | null = null;
   /** Sessions that the browser opened for clients that were not to see their targets. */
   readonly #sessions = new Set<string>();
+  /** Tabs that were opened for one client. */
+  readonly #tabs = new Set<string>();
 
   /** Does work whose new targets only one client sees. */
   async during<Result>(client: MuxClient, work: () => Promise<Result>): Promise<Result> {
@@ -62,6 +76,24 @@ export class HiddenTargets {
     if (this.#isShared && !OwnTab.safeParse(envelope.object().params).success) return false;
     this.#sessions.add(child);
     return true;
+  }
+
+  /** Whether an event tells a client of a tab that it does not see. */
+  conceals(client: MuxClient, envelope: Envelope): boolean {
+    if (!this.#isShared && this.#tabs.size === 0) return false;
+    if (!TOLD.has(envelope.method) || client === this.#seer) return false;
+    const { params } = envelope.object();
+    const { targetId, targetInfo } = About.safeParse(params).data ?? {};
+    const id = targetInfo?.targetId ?? targetId ?? "";
+    const isNew = this.#isShared && envelope.method === "Target.targetCreated";
+    if (isNew && OwnTab.safeParse(params).success) this.#remember(id);
+    return this.#tabs.has(id);
+  }
+
+  #remember(tab: string): void {
+    this.#tabs.add(tab);
+    const [oldest] = this.#tabs;
+    if (this.#tabs.size > REMEMBERED && oldest !== undefined) this.#tabs.delete(oldest);
   }
 
   /** Whether a session was let go of: its end is nobody's business either. */

@@ -193,7 +193,7 @@ export class CdpMux {
 
   /** Opens a tab that only one client sees, while others use the browser. */
   openUnseen<Result>(client: MuxClient, open: () => Promise<Result>): Promise<Result> {
-    return this.#hidden.open(client, () => this.call("Target.getTargetInfo"), open);
+    return this.#hidden.open(client, () => this.call("Browser.getVersion"), open);
   }
 
   #forgetRoot(sessionId: string): void {
@@ -208,7 +208,7 @@ export class CdpMux {
       return;
     }
     const session = this.#tree.get(envelope.sessionId);
-    if (!session) return;
+    if (!session || this.#hidden.conceals(session.client, envelope)) return;
     const child = CHILD_EVENTS.has(envelope.method) ? envelope.child : null;
     const isAttached = envelope.method === "Target.attachedToTarget";
     if (child && this.#hidden.forget(child)) return;

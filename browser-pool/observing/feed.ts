@@ -8,7 +8,6 @@ import { inBrowser } from "../launch/in-browser.ts";
 import type { Slot } from "../slots/slot.ts";
 import { Observation } from "./observation.ts";
 
-const ORDER_BYTES = 64 * 1024;
 /** A gateway that reads nothing of the little that is on its way has gone. */
 const MOST_WAITING_BYTES = 2 * LIMITS.framesUnacked * LIMITS.frameBytes;
 
@@ -35,12 +34,13 @@ export class Feed {
     const path = `/internal/sessions/${encodeURIComponent(watched.id)}/feed`;
     const url = new URL(path, gatewayUrl.replace(/^http/, "ws"));
     const headers = { authorization: `Bearer ${hostToken}`, [FEED_TICKET_HEADER]: ticket };
-    const limits = { maxPayload: ORDER_BYTES, handshakeTimeout: LIMITS.feedOpenMs };
+    const limits = { maxPayload: LIMITS.feedOrderBytes, handshakeTimeout: LIMITS.feedOpenMs };
     const socket = new WebSocket(url, { headers, perMessageDeflate: false, ...limits });
     this.#socket = socket;
     this.#observation = new Observation(watched.slot.mux, {
       text: (message) => this.#send(JSON.stringify(message)),
       frame: (message) => this.#send(message),
+      held: () => watched.slot.playwrights.giveWay(),
     });
     socket.on("message", (data, isBinary) => this.#hear(isBinary ? null : textOf(data)));
     // 'close' follows.

@@ -1,20 +1,27 @@
+import { randomInt } from "node:crypto";
 import { encodeFrame } from "@svc/contract/browser/observer-frame.ts";
 import type { PagesMessage } from "@svc/contract/browser/observer.ts";
+import type { PageAsks } from "@svc/contract/browser/take-over.ts";
 import type { FeedOrder, Watch } from "@svc/contract/host-protocol/feed.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { type CdpEvent, OwnClient } from "../cdp/own-client.ts";
+import { Hand } from "./hand.ts";
 import { Screencast } from "./screencast.ts";
 import { Tabs } from "./tabs.ts";
 
 const SECOND_MS = 1_000;
+/** Nobody acknowledges what they have not read: the next number cannot be guessed. */
+const MOST_STEP = 2 ** 20;
 /** Tabs that change all the time are told so often. */
 const TABS_EVERY_MS = 250;
 
 /** Where what is seen goes to. */
 export interface Audience {
-  text(message: PagesMessage): void;
+  text(message: PagesMessage | PageAsks): void;
   frame(message: Uint8Array): void;
+  /** A person has taken a page: who answers dialogs without being asked lets go. */
+  held(): void;
 }
 
 /** A page that is shown. */
@@ -34,6 +41,8 @@ export class Observation {
   readonly #client: OwnClient;
   readonly #tabs: Tabs;
   readonly #audience: Audience;
+  /** Of the person who has taken the session over. */
+  readonly #hand: Hand;
   readonly #shown = new Map<string, Shown>();
   #watch: Watch | null = null;
   /** From the clock: what comes after a feed was lost is newer by its number, too. */
@@ -45,6 +54,7 @@ export class Observation {
   constructor(mux: CdpMux, audience: Audience) {
     this.#audience = audience;
     this.#client = new OwnClient(mux, (event) => this.#hear(event));
+    this.#hand = new Hand(this.#client, (asks) => audience.text(asks));
     this.#tabs = new Tabs(this.#client, () => this.#tabsChanged());
   }
 
@@ -58,7 +68,12 @@ export class Observation {
     switch (order.type) {
       case "watch":
         this.#watch = order;
+        this.#hold(order.held);
         return this.#adjust();
+      case "input": {
+        const scale = this.#shown.get(order.page)?.cast.shot?.head.scale ?? 1;
+        return this.#hand.use(order.input, { page: order.page, scale });
+      }
       case "show":
         return this.#showAgain();
       case "ack":
@@ -72,12 +87,21 @@ export class Observation {
     this.#isClosed = true;
     if (this.#tabsTimer) clearTimeout(this.#tabsTimer);
     for (const page of this.#shown.keys()) this.#hide(page);
+    this.#hand.letGo();
+    this.#tabs.close();
     this.#client.close();
+  }
+
+  #hold(page: string | null): void {
+    if (page === null) return this.#hand.letGo();
+    this.#audience.held();
+    this.#hand.hold(page);
   }
 
   #hear(event: CdpEvent): void {
     if (this.#isClosed) return;
     if (event.sessionId === null) return this.#tabs.hear(event);
+    this.#hand.hear(event);
     for (const { cast } of this.#shown.values())
       if (cast.sessionId === event.sessionId) cast.hear(event);
   }
@@ -169,7 +193,7 @@ export class Observation {
   }
 
   #nextSeq(): number {
-    this.#seq += 1;
+    this.#seq += randomInt(1, MOST_STEP);
     return this.#seq;
   }
 }

@@ -1,6 +1,10 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+
 // Scripts that read the storages of an origin, as text: this project's own types know no document.
 
 const RECORDS_AT_ONCE = 100;
+/** Half of the time of a read, so that all other databases are read. */
+const DATABASE_MS = LIMITS.profileReadMs / 2;
 
 /** Writes values in Playwright's notation for what JSON has no words for. Throws for what the notation has none for. */
 const ENCODE = `(value) => {
@@ -85,6 +89,11 @@ const READ = `async (left) => {
     request.onerror = () => reject(request.error);
     request.onblocked = () => reject(new Error("blocked"));
   });
+  // A database whose site is changing its version opens when the site is done with that.
+  const soon = (work) => Promise.race([
+    work,
+    new Promise((_, reject) => setTimeout(() => reject(new Error("late")), ${DATABASE_MS})),
+  ]);
   const told = (name, value) => (isPlain(value) ? { [name]: value } : { [name + "Encoded"]: encode(value) });
   const pathOf = (keyPath) =>
     Array.isArray(keyPath) ? { keyPathArray: keyPath } : keyPath === null ? {} : { keyPath };
@@ -164,7 +173,7 @@ const READ = `async (left) => {
   counted(JSON.stringify(items));
   const databases = [];
   for (const each of await tries(() => indexedDB.databases(), [])) {
-    const read = await tries(() => readDatabase(each), null);
+    const read = await tries(() => soon(readDatabase(each)), null);
     if (read) databases.push(read);
   }
   const root = await tries(() => navigator.storage?.getDirectory(), null);

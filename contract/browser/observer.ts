@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { PageAsks } from "./take-over.ts";
 
 /** Observer streams (docs/OBSERVING.md): what REST answers about them, and every message of `/ws/observe`. */
 
@@ -54,10 +55,16 @@ export type PagesMessage = z.infer<typeof PagesMessage>;
 
 /** The text messages that a viewer gets. */
 export type TextMessage =
-  | { type: "hello"; v: 1; kind: "fast" | "stealth"; mode: "observe"; fps: number }
+  | { type: "hello"; v: 1; kind: "fast" | "stealth"; mode: "observe" | "control"; fps: number }
   | PagesMessage
-  | { type: "state"; status: "active" | "away" }
-  | { type: "error"; code: "ReadOnly" | "Malformed" | "TooManyPages"; message: string };
+  | PageAsks
+  /** `handoff`: a person has the session; others are shown no frames until it is over. */
+  | { type: "state"; status: "active" | "away"; handoff?: "active" }
+  | {
+      type: "error";
+      code: "ReadOnly" | "Malformed" | "NoSuchPage" | "TooManyPages";
+      message: string;
+    };
 
 /** What stands before the JPEG in a binary message. */
 export const FrameHead = z.object({

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { FPS } from "../browser/observer.ts";
+import { InputMessage } from "../browser/take-over.ts";
 import { LIMITS } from "../limits.ts";
 
 /**
@@ -12,7 +13,7 @@ export type OpenFeed = z.infer<typeof OpenFeed>;
 /** Header of the pool's upgrade. */
 export const FEED_TICKET_HEADER = "x-svc-feed-ticket";
 
-/** What the gateway tells a pool on a feed. The pool answers with frames (`browser/observer-frame.ts`) and `PagesMessage`. */
+/** What the gateway tells a pool on a feed. The pool answers with frames (`browser/observer-frame.ts`), `PagesMessage` and `PageAsks`. */
 export const FeedOrder = z.discriminatedUnion("type", [
   z.object({
     /** Replaces what was watched before. */
@@ -24,7 +25,11 @@ export const FeedOrder = z.discriminatedUnion("type", [
     fps: z.int().min(FPS.least).max(FPS.most),
     quality: z.int().min(1).max(100),
     maxWidth: z.int().positive(),
+    /** The page that a person has taken over: its dialogs wait for them. Null: nobody has. */
+    held: z.string().nullable(),
   }),
+  /** A person does something to the page that they hold. */
+  z.object({ type: z.literal("input"), page: z.string(), input: InputMessage }),
   /** The tabs and the last frame of each watched page are wanted once more. */
   z.object({ type: z.literal("show") }),
   /** This frame, and all before it, were taken: at most two are on their way. */

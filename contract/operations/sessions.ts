@@ -10,6 +10,7 @@ import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains
 import { ObserveToken } from "../browser/observer.ts";
 import { SaveSessionProfile, SessionProfileSaved } from "../browser/profile.ts";
 import { ReplayUrl } from "../browser/replay.ts";
+import { AskLiveToken, LiveToken } from "../browser/take-over.ts";
 import { SessionFile, SessionFileStored, SessionFiles } from "../browser/session-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
@@ -104,6 +105,23 @@ export const SESSIONS = {
     bodyBytes,
     success: { status: 200, body: ObserveToken },
     errors: ["InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+  liveToken: {
+    method: "POST",
+    path: "/sessions/:id/live-token",
+    summary:
+      "Hand the session to a person: a URL by which it can be taken over, for as long as the hand-off lasts.",
+    auth: "key",
+    bodyBytes,
+    request: AskLiveToken,
+    success: { status: 200, body: LiveToken },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "InvalidSessionId",
+      "NotRunning",
+      "ObjectUnavailable",
+    ],
   },
   setAllowedDomains: {
     method: "POST",

@@ -41,7 +41,10 @@ const Header = z.strictObject({ alg: z.literal(HEADER.alg), typ: z.literal(HEADE
 
 /** The claims of a viewer's JWT. Its subject is an alias, so that it names a session only to us. */
 const ViewerClaims = z.object({
-  aud: z.literal("observe"),
+  /** `live`: it opens `/ws/live`, for the hand-off `hid`. */
+  aud: z.enum(["observe", "live"]),
+  mode: z.enum(["observe", "control"]),
+  hid: z.string().exactOptional(),
   sub: z.string(),
   org: z.string(),
   /** Seconds since the epoch. */

@@ -4,6 +4,9 @@ import type { Watch } from "@svc/contract/host-protocol/feed.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Frame, Viewer } from "./viewer.ts";
 
+/** Frames that are held: of the pages that are chosen, of the active one, and of one that is to be it. */
+const MOST_FRAMES = LIMITS.observedPages + 2;
+
 /** Those who watch a session, and what they are shown: the newest frame of each watched page, and the tabs. */
 export class Audience {
   readonly #viewers = new Map<WebSocket, Viewer>();
@@ -13,6 +16,7 @@ export class Audience {
   #newest = 0;
   #taken = 0;
   readonly #onTaken: (seq: number) => void;
+  #isHidden = false;
 
   /** `onTaken`: the pool may send more. */
   constructor(onTaken: (seq: number) => void) {
@@ -43,15 +47,17 @@ export class Audience {
 
   /** Whether a viewer can be shown at once what it watches. */
   canShow(viewer: Viewer): boolean {
-    const page = this.#pageOf(viewer);
+    const page = this.pageOf(viewer);
     return this.#pages !== null && page !== null && this.#frames.has(page);
   }
 
   /** Shows a viewer what it does not have yet, as far as it takes more. */
   show(viewer: Viewer): void {
     if (this.#pages) viewer.tellPages(this.#pages);
-    const page = this.#pageOf(viewer);
+    const page = this.pageOf(viewer);
     const frame = page === null ? undefined : this.#frames.get(page);
+    // What a person types is for nobody else to see.
+    if (this.#isHidden && viewer.facts.handoff === null) return this.#settle();
     if (frame) viewer.offer(frame, () => this.show(viewer));
     this.#settle();
   }
@@ -61,9 +67,12 @@ export class Audience {
     const read = bytes.byteLength <= LIMITS.frameBytes ? decodeFrame(new Uint8Array(bytes)) : null;
     if (!read) return false;
     const { page, seq } = read.head;
+    // The newest stands last.
+    this.#frames.delete(page);
     this.#frames.set(page, { page, seq, bytes });
     this.#newest = Math.max(this.#newest, seq);
-    this.#prune();
+    const [oldest] = this.#frames.keys();
+    if (oldest !== undefined && this.#frames.size > MOST_FRAMES) this.#frames.delete(oldest);
     for (const viewer of this.#viewers.values()) this.show(viewer);
     this.#settle();
     return true;
@@ -81,6 +90,27 @@ export class Audience {
     return true;
   }
 
+  /** Whether a person has the session: those who only watch are shown no frames then. */
+  get isHidden(): boolean {
+    return this.#isHidden;
+  }
+
+  hide(isHidden: boolean): void {
+    if (isHidden === this.#isHidden) return;
+    this.#isHidden = isHidden;
+    this.tell(this.state);
+    for (const viewer of this.#viewers.values()) this.show(viewer);
+  }
+
+  get state(): Extract<TextMessage, { type: "state" }> {
+    return { type: "state", status: "active", ...(this.#isHidden && { handoff: "active" }) };
+  }
+
+  /** The one who has taken the session over, if there is one. */
+  get person(): Viewer | null {
+    return this.all.find(({ facts }) => facts.handoff !== null) ?? null;
+  }
+
   /** A new feed begins: what the one before was told is over. */
   anew(): void {
     this.#taken = 0;
@@ -96,6 +126,11 @@ export class Audience {
     this.#viewers.clear();
     this.#frames.clear();
     this.#pages = null;
+  }
+
+  /** Whether the session has this page. */
+  knows(page: string): boolean {
+    return this.#pages?.pages.some(({ id }) => id === page) ?? false;
   }
 
   /** Whether one more page can be shown beside those that viewers have chosen. */
@@ -116,22 +151,19 @@ export class Audience {
       fps: most("fps"),
       quality: most("quality"),
       maxWidth: most("maxWidth"),
+      held: this.person && this.pageOf(this.person),
     };
   }
 
-  #pageOf({ facts }: Viewer): string | null {
+  /** The page that a viewer is shown; null while that is not known. */
+  pageOf({ facts }: Viewer): string | null {
     return facts.page ?? this.#pages?.pages.find(({ active }) => active)?.id ?? null;
   }
 
-  /** Forgets frames of pages that nobody watches. */
+  /** Forgets frames of pages that nobody watches, by the newest tabs: the first frame of a new tab may come before those. */
   #prune(): void {
-    const watched = new Set(this.all.map((viewer) => this.#pageOf(viewer)));
-    // Before the tabs are known, nobody can say which page is the active one.
-    const isKnown = this.#pages !== null;
-    for (const page of this.#frames.keys()) {
-      const isTooMany = this.#frames.size > LIMITS.observedPages + 1;
-      if (isTooMany || (isKnown && !watched.has(page))) this.#frames.delete(page);
-    }
+    const watched = new Set(this.all.map((viewer) => this.pageOf(viewer)));
+    for (const page of this.#frames.keys()) if (!watched.has(page)) this.#frames.delete(page);
   }
 
   /** The pool sends more while somebody takes it. */

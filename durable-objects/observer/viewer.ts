@@ -10,6 +10,8 @@ const SECOND_MS = 1_000;
 export const ViewerFacts = z.object({
   /** The session's id. */
   id: z.string(),
+  /** The hand-off by which it has taken the session over; null: it watches. */
+  handoff: z.string().nullable(),
   fps: z.number(),
   quality: z.number(),
   maxWidth: z.number(),
@@ -29,6 +31,8 @@ export interface Frame {
   bytes: ArrayBuffer;
 }
 
+type Refused = Extract<TextMessage, { type: "error" }>["code"];
+
 /** One who watches. Nothing is queued for it: it gets the newest frame when it has taken those before. */
 export class Viewer {
   readonly socket: WebSocket;
@@ -40,6 +44,8 @@ export class Viewer {
   /** The newest tabs that it was told. */
   #toldTabs = 0;
   #dueAt = 0;
+  /** Refusals that it was told since it last acknowledged anything. */
+  #complaints = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(socket: WebSocket, facts: ViewerFacts) {
@@ -71,6 +77,12 @@ export class Viewer {
     this.#send(JSON.stringify(message));
   }
 
+  /** Tells it why something is refused; not for ever to one that does not read. */
+  refuse(code: Refused, message: string): void {
+    this.#complaints += 1;
+    if (this.#complaints <= LIMITS.refusalsTold) this.tell({ type: "error", code, message });
+  }
+
   /** Sends the tabs, unless too many changes of them are on their way already. */
   tellPages(message: PagesMessage): void {
     if (message.seq <= this.#toldTabs || this.#tabs.length >= LIMITS.pagesUnacked) return;
@@ -97,8 +109,10 @@ export class Viewer {
     this.#send(frame.bytes);
   }
 
-  /** It has taken all up to this one. */
+  /** It has taken all up to this one. What it was not sent it cannot have taken: it may not have read at all. */
   acked(seq: number): void {
+    if (!this.#frames.includes(seq) && !this.#tabs.includes(seq)) return;
+    this.#complaints = 0;
     this.#frames = this.#frames.filter((each) => each > seq);
     this.#tabs = this.#tabs.filter((each) => each > seq);
   }

@@ -5,7 +5,8 @@ import type { Place } from "../host-calls/place.ts";
 import type { LiveRecord } from "../live/live-record.ts";
 import type { Signal } from "../live/signal.ts";
 import type { SessionDuty } from "./duties.ts";
-import type { SessionEvent, SessionState } from "./transitions.ts";
+import type { SessionState } from "./state.ts";
+import type { SessionEvent } from "./transitions.ts";
 
 /** Everything a SessionDO stores. Times are ms since the epoch. */
 export interface StoredSession {

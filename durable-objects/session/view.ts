@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
+import type { Handoff } from "./handoff.ts";
 import type { StoredSession } from "./record.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
@@ -20,6 +21,8 @@ export interface SessionView {
   proxy: ProxyApplied | null;
   /** What the proxy ladder has climbed to since. */
   rungs: Rung[];
+  /** Its last hand-off, while it is live. */
+  handoff?: Handoff;
 }
 
 /** The session as its owner sees it; null when its create failed. */
@@ -40,7 +43,12 @@ export function viewOf({
     case "creating":
       return { ...known, status: "creating", closeReason: null };
     case "active":
-      return { ...known, status: state.awaySince === null ? "active" : "away", closeReason: null };
+      return {
+        ...known,
+        status: state.awaySince === null ? "active" : "away",
+        closeReason: null,
+        ...(state.handoff && { handoff: state.handoff }),
+      };
     case "released":
       return { ...known, status: "released", closeReason: state.reason };
     case "expired":

@@ -3,7 +3,12 @@ import { ERRORS, isApiError } from "@svc/contract/errors.ts";
 import { FEED_TICKET_HEADER } from "@svc/contract/host-protocol/feed.ts";
 import { logOf } from "@svc/contract/log.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
-import { isAlias, readAlias, readViewerToken } from "@svc/contract/tokens/viewer.ts";
+import {
+  type ViewerClaims,
+  isAlias,
+  readAlias,
+  readViewerToken,
+} from "@svc/contract/tokens/viewer.ts";
 import { Hono } from "hono";
 import { refuse } from "../../durable-objects/host-calls/relay.ts";
 import { VIEWER_HEADER, type ViewerFacts } from "../../durable-objects/observer/viewer.ts";
@@ -13,13 +18,16 @@ import { openedBy } from "./capability.ts";
 
 const log = logOf("src");
 const SECOND_MS = 1_000;
-const PATH = "The path is /ws/observe/<session id> or /ws/observe/<alias>.";
+const PATH = "The path is /ws/observe/<session id or alias>, or /ws/live/<alias>.";
 
 /** `/ws/observe/:name` (document 1, WebSocket upgrades), and the socket by which pools show what is watched. */
 export const observerSockets = new Hono<AppEnv>();
 
-for (const end of ["", "/"]) observerSockets.get(`/ws/observe/:name${end}`, observe);
-for (const path of ["/ws/observe", "/ws/observe/*"])
+for (const end of ["", "/"]) {
+  observerSockets.get(`/ws/observe/:name${end}`, (c) => enter(c, byKeyOrToken));
+  observerSockets.get(`/ws/live/:name${end}`, (c) => enter(c, byLiveToken));
+}
+for (const path of ["/ws/observe", "/ws/observe/*", "/ws/live", "/ws/live/*"])
   observerSockets.all(path, () => refuse(404, PATH));
 observerSockets.get("/internal/sessions/:id/feed", checkHost, feed);
 
@@ -28,23 +36,19 @@ interface Watched {
   org: string;
 }
 
-async function observe(c: AppContext): Promise<Response> {
+/** What a caller may do, and until when (null: for as long as it likes). */
+type Leave = Pick<ViewerFacts, "expiresAt" | "handoff" | "fps">;
+type Check = (c: AppContext, watched: Watched) => Promise<Leave | null>;
+
+async function enter(c: AppContext, check: Check): Promise<Response> {
   if (!isUpgrade(c)) return refuse(426, "This is a WebSocket endpoint.");
   const watched = await watchedBy(c, c.req.param("name") ?? "");
   if ("refused" in watched) return watched.refused;
   if (!c.req.header("sec-websocket-key")) return refuse(400, "Sec-WebSocket-Key is missing.");
   try {
-    const expiresAt = await leaveOf(c, watched);
-    if (expiresAt === false) return refuse(401, "The key or token does not open this session.");
-    const fps = fpsOf(c.req.query("fps"));
-    const facts: ViewerFacts = {
-      id: watched.id,
-      fps,
-      ...PICTURE,
-      page: null,
-      expiresAt,
-      faults: 0,
-    };
+    const leave = await check(c, watched);
+    if (!leave) return refuse(401, "The key or token does not open this session.");
+    const facts: ViewerFacts = { id: watched.id, ...PICTURE, page: null, faults: 0, ...leave };
     const headers = { upgrade: "websocket", [VIEWER_HEADER]: JSON.stringify(facts) };
     return await objectOf(c, watched.id).fetch("https://observer/", { headers });
   } catch (error) {
@@ -63,23 +67,36 @@ async function watchedBy(c: AppContext, name: string): Promise<Watched | { refus
   return alias ?? { refused: refuse(401, "The URL has expired, or was never one.") };
 }
 
-/** Until when the caller may watch: null by a key of the session's org, until a token of the session expires; else false. */
-async function leaveOf(c: AppContext, { id, org }: Watched): Promise<number | null | false> {
+/** To watch: a key of the session's org, or a token to observe the session. */
+async function byKeyOrToken(c: AppContext, watched: Watched): Promise<Leave | null> {
+  const leave = { handoff: null, fps: fpsOf(c.req.query("fps"), FPS.usual) };
   if (c.req.header("authorization") !== undefined)
-    return (await callerOf(c))?.orgId === org ? null : false;
+    return (await callerOf(c))?.orgId === watched.org ? { ...leave, expiresAt: null } : null;
+  const claims = await claimsFor(c, watched);
+  return claims?.aud === "observe" ? { ...leave, expiresAt: claims.exp * SECOND_MS } : null;
+}
+
+/** To take over: a token of a hand-off of the session, and nothing else. */
+async function byLiveToken(c: AppContext, watched: Watched): Promise<Leave | null> {
+  const claims = await claimsFor(c, watched);
+  if (claims?.aud !== "live" || claims.mode !== "control" || claims.hid === undefined) return null;
+  const fps = fpsOf(c.req.query("fps"), FPS.most);
+  return { handoff: claims.hid, fps, expiresAt: claims.exp * SECOND_MS };
+}
+
+/** The claims of the token in the query, when it is one for this session. */
+async function claimsFor(c: AppContext, { id, org }: Watched): Promise<ViewerClaims | null> {
   const secret = c.env.SVC_SIGNING_SECRET;
   const now = Date.now();
   const claims = await readViewerToken(secret, c.req.query("token") ?? "", now);
   const meant = claims && (await readAlias(secret, claims.sub, now));
-  return claims?.org === org && meant?.id === id ? claims.exp * SECOND_MS : false;
+  return claims?.org === org && meant?.id === id ? claims : null;
 }
 
 /** What is no number is no wish. */
-function fpsOf(text: string | undefined): number {
-  const asked = Number(text ?? FPS.usual);
-  return Number.isNaN(asked)
-    ? FPS.usual
-    : Math.min(FPS.most, Math.max(FPS.least, Math.round(asked)));
+function fpsOf(text: string | undefined, usual: number): number {
+  const asked = Number(text ?? usual);
+  return Number.isNaN(asked) ? usual : Math.min(FPS.most, Math.max(FPS.least, Math.round(asked)));
 }
 
 /** GET /internal/sessions/:id/feed: a pool dials in, with the ticket by which it was asked. */

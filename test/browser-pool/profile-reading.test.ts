@@ -180,6 +180,8 @@ describeKinds("the state of a live browser", (kind) => {
     expect((await reading).status).toBe(200);
     await popups;
     await expect.poll(async () => (await browser.pages()).length, { timeout: 20_000 }).toBe(10);
+    // Nor has it heard of the one of the pool.
+    expect(seen.filter((type) => type === "page")).toHaveLength(9);
     await browser.disconnect();
   });
 

@@ -11,6 +11,7 @@ const NOW = 1_795_000_000_000;
 const SECONDS = NOW / 1000;
 const claims = {
   aud: "observe",
+  mode: "observe",
   sub: "obs_x",
   org: "org_a",
   iat: SECONDS,

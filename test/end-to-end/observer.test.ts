@@ -1,76 +1,28 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { ObserveToken } from "@svc/contract/browser/observer.ts";
-import { SessionCreated, SessionRecord } from "@svc/contract/browser/session.ts";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { readSessionId } from "@svc/contract/tokens.ts";
 import { mintAlias, mintViewerToken } from "@svc/contract/tokens/viewer.ts";
-import { type Browser, type Page, chromium } from "playwright-core";
+import { chromium } from "playwright-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { PATIENT, testGateway } from "../support/process/gateway.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { Observer } from "../support/process/observer.ts";
-import { PoolProcess } from "../support/process/pool.ts";
-import { stateFolder } from "../support/process/state-folder.ts";
-import { startWatchingSite } from "../support/process/watching-site.ts";
+import { WatchingRig, claimsOf, refusalOf } from "../support/process/watching-rig.ts";
 import { SIGNING_SECRET } from "../support/secrets.ts";
+import { exampleCases } from "./observer-example.ts";
+import { takeOverCases } from "./take-over-cases.ts";
 
 const PATIENCE = { timeout: 90_000, interval: 200 };
 vi.setConfig({ testTimeout: 240_000 });
 
-const site = await startWatchingSite();
-const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
-let gateway = await testGateway(PATIENT, { port: 0, stateDir });
-const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
-const key = await gateway.newKey();
-afterAll(async () => {
-  await pool.close();
-  await gateway.close();
-  await rm(stateDir, { recursive: true, force: true });
-  site.close();
-});
+const rig = await WatchingRig.start();
+afterAll(() => rig.close());
 
-const call = (path: string, method = "GET", bearer = key) =>
-  fetch(new URL(path, gateway.url), { method, headers: { authorization: `Bearer ${bearer}` } });
-const release = (id: string) => call(`/sessions/${id}`, "DELETE");
-const read = async (id: string) =>
-  SessionRecord.parse(await (await call(`/sessions/${id}`)).json());
-const tokenOf = async (id: string) =>
-  ObserveToken.parse(await (await call(`/sessions/${id}/observe-token`, "POST")).json());
-const observeUrl = (name: string) =>
-  new URL(`/ws/observe/${name}`, gateway.url).href.replace("http", "ws");
-
-const claimsOf = (token: string): string =>
-  Buffer.from(token.split(".")[1] ?? "", "base64url").toString();
-
-interface Driven {
-  id: string;
-  browser: Browser;
-  page: Page;
-}
-
-async function driven(path = "still"): Promise<Driven> {
-  const created = await call("/sessions", "POST");
-  const session = SessionCreated.parse(await created.json());
-  const browser = await chromium.connect(session.wsEndpoint);
-  const page = browser.contexts()[0]?.pages()[0];
-  if (!page) throw new Error("a new session has a page");
-  await page.goto(site.url + path);
-  return { id: session.sessionId, browser, page };
-}
-
-/** What the upgrade answers. */
-const refusal = (url: string, bearer?: string): Promise<unknown> =>
-  Observer.open(url, bearer ? { key: bearer } : {}).then(
-    () => "open",
-    (error: unknown) => (error instanceof Error ? error.message : error),
-  );
+const observeUrl = (name: string): string => rig.socketUrl(`/ws/observe/${name}`);
 
 describe.skipIf(await missingBrowser())("a session that is watched", () => {
   test("shows a page that stands still at once, with its tabs, by a token whose URL names no session", async () => {
-    const { id } = await driven();
-    const { url, token, expiresInSeconds } = await tokenOf(id);
+    const { id } = await rig.driven();
+    const { url, token, expiresInSeconds } = await rig.observeToken(id);
     expect(expiresInSeconds).toBe(LIMITS.observeTokenMs / 1000);
     expect(url + claimsOf(token)).not.toContain(id);
     const observer = await Observer.open(url);
@@ -80,7 +32,7 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
       { type: "state", status: "active" },
     ]);
     const [page] = observer.pages;
-    expect(page).toMatchObject({ url: `${site.url}still`, title: "Still", active: true });
+    expect(page).toMatchObject({ url: `${rig.site.url}still`, title: "Still", active: true });
     expect(observer.last?.head).toMatchObject({
       page: page?.id,
       w: 1280,
@@ -92,20 +44,20 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
     expect([...(observer.last?.jpeg.subarray(0, 2) ?? [])]).toEqual([0xff, 0xd8]);
     expect(JSON.stringify(observer.texts)).not.toContain(id);
     // A second viewer has its first frame without anything moving.
-    const second = await Observer.open(observeUrl(id), { key });
+    const second = await rig.watch(id);
     await second.until(({ last }) => last !== undefined);
     second.send({ type: "options", maxWidth: 640 });
     observer.close();
     await second.until(({ last }) => last?.head.w === 640 && last.head.scale === 0.5);
-    await release(id);
+    await rig.release(id);
     await second.until(({ closed }) => closed?.code === CLOSE_CODES.gone);
   });
 
   test("shows what moves, in order; one who never acknowledges gets two frames, and takes nothing from the others", async () => {
-    const { id, page } = await driven("moving");
-    const stuck = await Observer.open(observeUrl(id), { key, acks: false });
+    const { id, page } = await rig.driven("moving");
+    const stuck = await rig.watch(id, { acks: false });
     await stuck.until(({ frames }) => frames.length === LIMITS.framesUnacked);
-    const observer = await Observer.open(`${observeUrl(id)}?fps=20`, { key });
+    const observer = await rig.watch(id, { query: "?fps=20" });
     await observer.until(({ frames }) => frames.length >= 30);
     const seqs = observer.frames.map(({ head }) => head.seq);
     expect(seqs).toEqual(seqs.toSorted((left, right) => left - right));
@@ -115,36 +67,35 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
     await stuck.until(({ frames }) => frames.length > LIMITS.framesUnacked);
     // It goes on with the newest one.
     expect(stuck.last?.head.seq).toBeGreaterThanOrEqual(seqs[28] ?? 0);
-    await release(id);
+    await rig.release(id);
   });
 
   test("follows the tab that came or went somewhere last, unless a viewer has chosen one", async () => {
-    const { id, page, browser } = await driven();
-    const observer = await Observer.open(observeUrl(id), { key });
+    const { id, page, browser } = await rig.driven();
+    const observer = await rig.watch(id);
     await observer.until(({ last }) => last !== undefined);
     const first = observer.last?.head.page ?? "";
     const other = await browser.contexts()[0]?.newPage();
-    await other?.goto(`${site.url}other`);
-    await observer.until(
-      ({ pages, last }) =>
-        pages.length === 2 && last?.head.page === pages.find(({ active }) => active)?.id,
-    );
-    expect(observer.pages.find(({ active }) => active)?.title).toBe("Other");
-    const chooser = await Observer.open(observeUrl(id), { key });
+    await other?.goto(`${rig.site.url}other`);
+    await observer.until(({ pages, last }) => {
+      const active = pages.find((tab) => tab.active);
+      return pages.length === 2 && active?.title === "Other" && last?.head.page === active.id;
+    });
+    const chooser = await rig.watch(id);
     chooser.send({ type: "options", page: first });
     await chooser.until(({ last }) => last?.head.page === first);
     await other?.close();
     await observer.until(({ pages, last }) => pages.length === 1 && last?.head.page === first);
     expect(page.isClosed()).toBe(false);
-    await release(id);
+    await rig.release(id);
   });
 
   test("takes no input: the third forbidden message closes the socket, and the page has seen none", async () => {
-    const { id, page } = await driven();
+    const { id, page } = await rig.driven();
     await page.evaluate(
       "window.seen = []; for (const n of ['keydown', 'mousedown', 'wheel']) addEventListener(n, (e) => seen.push(e.type))",
     );
-    const observer = await Observer.open(observeUrl(id), { key });
+    const observer = await rig.watch(id);
     observer.send({ type: "mouse", action: "down", x: 10, y: 10, button: "left" });
     observer.send(Buffer.from([1, 2, 3]));
     await observer.until(({ texts }) => texts.filter(({ type }) => type === "error").length === 2);
@@ -153,14 +104,14 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
     observer.send("x".repeat(LIMITS.observerMessageBytes + 1));
     await observer.until(({ closed }) => closed?.code === CLOSE_CODES.observerWrote);
     expect(await page.evaluate("seen")).toEqual([]);
-    await release(id);
+    await rig.release(id);
   });
 
   test("nothing that a viewer gets opens the session, and no other token opens the stream", async () => {
-    const { id } = await driven();
-    const other = await driven();
-    const { url, token } = await tokenOf(id);
-    const theirs = await tokenOf(other.id);
+    const { id } = await rig.driven();
+    const other = await rig.driven();
+    const { url, token } = await rig.observeToken(id);
+    const theirs = await rig.observeToken(other.id);
     const alias = new URL(url).pathname.split("/").at(-1) ?? "";
     const { sub } = JSON.parse(claimsOf(token));
     const observer = await Observer.open(url);
@@ -175,10 +126,8 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
       ...told,
     ]))
       for (const endpoint of ["ws", "cdp"])
-        expect(await refusal(observeUrl("").replace("ws/observe/", `${endpoint}/${name}`))).toMatch(
-          /^40[14] /,
-        );
-    const stranger = await gateway.newKey();
+        expect(await refusalOf(rig.socketUrl(`/${endpoint}/${name}`))).toMatch(/^40[14] /);
+    const stranger = await rig.gateway.newKey();
     for (const [where, bearer] of [
       [observeUrl(id)],
       [observeUrl(id), stranger],
@@ -188,24 +137,25 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
       [`${observeUrl(alias)}?token=${alias}`],
       [`${observeUrl(id)}?token=${token.slice(0, -1)}`],
       [observeUrl("obs_x.y")],
-      [observeUrl("nonsense"), key],
+      [observeUrl("nonsense"), rig.key],
     ] as const)
-      expect(await refusal(where, bearer)).toMatch(/^401 /);
+      expect(await refusalOf(where, bearer)).toMatch(/^401 /);
     for (const where of [observeUrl(""), observeUrl("a/b")])
-      expect(await refusal(where, key)).toMatch(/^404 /);
+      expect(await refusalOf(where, rig.key)).toMatch(/^404 /);
     // By its id for those who have it, too.
     const byId = await Observer.open(`${observeUrl(id)}?token=${token}`);
     await byId.until(({ last }) => last !== undefined);
-    await Promise.all([release(id), release(other.id)]);
+    await Promise.all([rig.release(id), rig.release(other.id)]);
   });
 
   test("a token that expires closes its socket, and opens none any more", async () => {
-    const { id } = await driven();
+    const { id } = await rig.driven();
     const { org = "" } = (await readSessionId(SIGNING_SECRET, id)) ?? {};
     const iat = Math.floor(Date.now() / 1000);
     const sub = await mintAlias(SIGNING_SECRET, { id, org, expiresAt: Date.now() + 600_000 });
     const short = await mintViewerToken(SIGNING_SECRET, {
       aud: "observe",
+      mode: "observe",
       sub,
       org,
       iat,
@@ -213,73 +163,80 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
     });
     const observer = await Observer.open(`${observeUrl(sub)}?token=${short}`);
     await observer.until(({ closed }) => closed?.code === CLOSE_CODES.tokenExpired);
-    expect(await refusal(`${observeUrl(sub)}?token=${short}`)).toMatch(/^401 /);
-    await release(id);
-    expect(await refusal(observeUrl(id), key)).toMatch(/^404 The session has ended/);
-    expect((await call(`/sessions/${id}/observe-token`, "POST")).status).toBe(409);
+    expect(await refusalOf(`${observeUrl(sub)}?token=${short}`)).toMatch(/^401 /);
+    await rig.release(id);
+    expect(await refusalOf(observeUrl(id), rig.key)).toMatch(/^404 The session has ended/);
+    expect((await rig.call(`/sessions/${id}/observe-token`, "POST")).status).toBe(409);
   });
 
   test("the 65th observer is refused until another leaves", async () => {
-    const { id } = await driven();
+    const { id } = await rig.driven();
     const url = observeUrl(id);
     const all = await Promise.all(
-      Array.from({ length: LIMITS.sessionObservers }, () => Observer.open(url, { key })),
+      Array.from({ length: LIMITS.sessionObservers }, () => Observer.open(url, { key: rig.key })),
     );
     await Promise.all(all.map((each) => each.until(({ last }) => last !== undefined)));
-    expect(await refusal(url, key)).toMatch(/^429 /);
+    expect(await refusalOf(url, rig.key)).toMatch(/^429 /);
     all[0]?.close();
-    await vi.waitFor(async () => expect(await refusal(url, key)).toBe("open"), PATIENCE);
-    await release(id);
+    await vi.waitFor(async () => expect(await refusalOf(url, rig.key)).toBe("open"), PATIENCE);
+    await rig.release(id);
     await Promise.all(
       all.slice(1).map((each) => each.until(({ closed }) => closed?.code === CLOSE_CODES.gone)),
     );
   });
 
   test("observers keep no session alive, and answer no dialog", async () => {
-    const { id, page, browser } = await driven();
-    const observer = await Observer.open(observeUrl(id), { key });
+    const { id, page, browser, cdpEndpoint } = await rig.driven();
+    const observer = await rig.watch(id);
     await observer.until(({ last }) => last !== undefined);
     expect(await page.evaluate("confirm('Sure?')")).toBe(false);
-    const raw = await chromium.connectOverCDP(observeUrl("").replace("ws/observe/", `cdp/${id}`));
+    const raw = await chromium.connectOverCDP(cdpEndpoint);
     const cdp = await raw.newBrowserCDPSession();
     const { targetInfos } = await cdp.send("Target.getTargets");
     expect(targetInfos.filter(({ type }) => type === "page")).toHaveLength(1);
     await raw.close();
     await browser.close();
     await observer.until(({ closed }) => closed?.code === CLOSE_CODES.gone);
-    expect(await read(id)).toMatchObject({
+    expect(await rig.read(id)).toMatchObject({
       status: "released",
       closeReason: "client_disconnected",
     });
   });
+});
 
+describe.skipIf(await missingBrowser())("a session that is taken over", () => {
+  takeOverCases(rig);
+  exampleCases(rig);
+});
+
+describe.skipIf(await missingBrowser())("faults under those who watch", () => {
   test("a gateway that restarts: observers reconnect and see the session again", async () => {
-    const { id } = await driven("moving");
-    const { url } = await tokenOf(id);
+    const { id } = await rig.driven("moving");
+    const { url } = await rig.observeToken(id);
     const observer = await Observer.open(url);
     await observer.until(({ last }) => last !== undefined);
-    await gateway.close();
+    await rig.gateway.close();
     await observer.until(({ closed }) => closed !== null);
-    gateway = await testGateway(PATIENT, { port: Number(gateway.url.port), stateDir });
+    await rig.restartGateway();
     const again = await Observer.open(url);
     await again.until(({ frames }) => frames.length >= 3);
     expect(again.pages).toMatchObject([{ title: "Moving" }]);
-    await release(id);
+    await rig.release(id);
   });
 
   test("a pool that is killed: its observers hear that it is away, and that the session is gone", async () => {
-    const { id } = await driven();
-    const observer = await Observer.open(observeUrl(id), { key });
+    const { id } = await rig.driven();
+    const observer = await rig.watch(id);
     await observer.until(({ last }) => last !== undefined);
-    await pool.kill("SIGKILL");
+    await rig.pool.kill("SIGKILL");
     await observer.until(({ texts }) =>
       texts.some((text) => text.type === "state" && text.status === "away"),
     );
-    await pool.restart();
+    await rig.pool.restart();
     // On a slow computer the pool is back later than its observers wait for it: they reconnect then.
     const { gone, restart } = CLOSE_CODES;
     await observer.until(({ closed }) => closed?.code === gone || closed?.code === restart);
-    expect(await refusal(observeUrl(id), key)).toMatch(/^404 /);
-    expect(await read(id)).toMatchObject({ status: "released", closeReason: "pool_lost" });
+    expect(await refusalOf(observeUrl(id), rig.key)).toMatch(/^404 /);
+    expect(await rig.read(id)).toMatchObject({ status: "released", closeReason: "pool_lost" });
   });
 });

@@ -30,7 +30,7 @@ describe.skipIf(await missingBrowser())("through the whole service", async () =>
   const address = `127.0.0.1:${(site.address() as AddressInfo).port}`;
   const gateway = await testGateway(PATIENT);
   const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: address });
-  const key = await gateway.newKey();
+  const key = await gateway.newKey("professional");
   afterAll(async () => {
     await pool.close();
     await gateway.close();
@@ -51,7 +51,7 @@ describe.skipIf(await missingBrowser())("through the whole service", async () =>
     return { id: session.sessionId, browser, page };
   }
 
-  test("100 MiB go down and up, whole, and no byte more", async () => {
+  test("100 MiB go down and up whole", async () => {
     const { id, browser, page } = await create();
     await page.goto(`http://${address}`);
     await page.click("#d");
@@ -68,10 +68,6 @@ describe.skipIf(await missingBrowser())("through the whole service", async () =>
     expect(await up.json()).toMatchObject({ path: "/files/up", bytes: LARGE.length });
     const entry = SessionFile.parse(await (await call(`/sessions/${id}/files/up`)).json());
     expect(sum(await (await fetch(entry.url ?? "")).bytes())).toBe(sum(LARGE));
-    const more = Buffer.concat([LARGE, Buffer.from("x")]);
-    expect((await call(`/sessions/${id}/files/up`, { method: "PUT", body: more })).status).toBe(
-      413,
-    );
     await browser.close();
     await call(`/sessions/${id}`, { method: "DELETE" });
     expect((await fetch(file.url ?? "")).status).toBe(409);

@@ -20,11 +20,13 @@ export interface Self {
   user?: string;
   /** Of a desktop: the size of its screen at its placement. */
   resolution?: string;
+  /** Of a desktop that is recorded. A fork is not. */
+  isRecorded?: true;
 }
 
 /** What a new machine is beside its name. */
 export type NewSelf = Pick<Self, "envs" | "hasNetwork"> &
-  Partial<Pick<Self, "kind" | "resolution">>;
+  Partial<Pick<Self, "kind" | "resolution" | "isRecorded">>;
 
 /** A new machine's name and id. Nothing in them tells the customer's id: it is a capability. */
 export function newSelf({ kind = "sandbox", ...facts }: NewSelf): Self {

@@ -29,8 +29,15 @@ export interface VmRecords {
   remove(id: string): Promise<void>;
 }
 
+/** The recordings of this host. */
+export interface VmRecordings {
+  /** A machine begins to run: it is recorded until it ends, if it is one that is recorded. */
+  begin(vm: Vm): void;
+}
+
 export interface VmsOptions {
   records: VmRecords;
+  recordings: VmRecordings;
   volumes: Volumes;
   log: Log;
   onChange: () => void;
@@ -129,6 +136,7 @@ export class Vms {
     this.#vms.set(vm.id, vm);
     vm.guest.breaches.tell = (breach) =>
       this.#options.log.warn({ machine: vm.machine.name, ...breach }, "guest_broke_contract");
+    this.#options.recordings.begin(vm);
     void vm.machine.exited.then((words) => void this.#died(vm, words));
     this.#options.onChange();
   }

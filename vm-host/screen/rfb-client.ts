@@ -95,6 +95,16 @@ export class RfbClient {
     });
   }
 
+  /**
+   * Waits, for as long as it takes, until the screen has changed since the last picture of this connection. The pixels are
+   * good until the next call. For a connection that is used for nothing else.
+   */
+  async change(): Promise<Picture> {
+    this.#socket.write(updateRequest(this.#frame.size, true));
+    const { isResized } = await this.#frame.read(this.#reader);
+    return isResized ? this.capture() : { ...this.#frame.size, pixels: this.#frame.pixels };
+  }
+
   /** Makes the screen this size. Throws where the screen says no. */
   resize(size: Size): Promise<void> {
     return this.#alone(async () => {
@@ -121,6 +131,17 @@ export class RfbClient {
       this.#socket.write(updateRequest(ONE_PIXEL, false));
       await this.#frame.read(this.#reader);
     });
+  }
+
+  /**
+   * Resolves when the screen has changed, with how many pixels of it have: that may take for ever, and what is asked
+   * meanwhile waits.
+   */
+  async change(): Promise<number> {
+    this.#socket.write(updateRequest(this.#frame.size, true));
+    const { pixels, isResized } = await this.#frame.read(this.#reader);
+    const { width, height } = this.#frame.size;
+    return isResized ? width * height : pixels;
   }
 
   key(keysym: number, isDown: boolean): void {

@@ -23,7 +23,7 @@ function missingCapabilities(ask: PlaceVm, can: Can): string[] {
     missingForShare(ask),
     kind === "desktop" && !can("desktop") ? ["desktop"] : [],
     volumes?.length && !can("volumes.mount") ? ["volumes.mount"] : [],
-    record ? ["recording"] : [],
+    record && !(kind === "desktop" && can("recording")) ? ["recording"] : [],
   ].flat();
 }
 

@@ -6,12 +6,13 @@ import { receipt, send } from "../files/upload.ts";
 import { filesAtPool, subjectOf } from "./files-at-pool.ts";
 
 export const putSessionFile: Handler = async (c) => {
-  const read = SessionFileName.safeParse(c.req.param("name"));
+  const name = c.req.param("name") ?? "";
+  const file = await filesAtPool(c, subjectOf(c), name);
+  const read = SessionFileName.safeParse(name);
   if (!read.success) {
     const text = `name: ${read.error.issues[0]?.message}`;
     throw new ApiError("ValidationError", text, { field: "name" });
   }
-  const file = await filesAtPool(c, subjectOf(c), read.data);
   const answer = await send(c, file, LIMITS.sessionFileBytes);
   if (answer.status !== 200) throw await file.refusal(answer);
   return c.json(await receipt(answer, SessionFileStored, file));
