@@ -65,9 +65,9 @@ export class HiddenTargets {
     }
   }
 
-  /** What a client's call has to wait for; null when it has not. */
-  blocks({ method }: ClientCall): Promise<void> | null {
-    return method === "Target.createTarget" ? this.#opening : null;
+  /** What a client's call has to wait for; null when it has not. The call that opens the tab waits for nothing. */
+  blocks(client: MuxClient, { method }: ClientCall): Promise<void> | null {
+    return method === "Target.createTarget" && client !== this.#seer ? this.#opening : null;
   }
 
   /** Whether a session that has begun is one to let go of. */

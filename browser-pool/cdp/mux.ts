@@ -150,7 +150,7 @@ export class CdpMux {
       return true;
     }
     const before = this.#lastWork && CLOSING.has(call.method) ? this.#lastWork() : null;
-    const waits = before ?? this.#hidden.blocks(call);
+    const waits = before ?? this.#hidden.blocks(client, call);
     if (waits) {
       void waits.finally(() => this.#passLate(session, call));
       return true;
