@@ -2,6 +2,7 @@ import { benchBrowser } from "./browser/bench.ts";
 import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchEgress } from "./egress/bench.ts";
+import { benchDesktop } from "./desktop/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
@@ -25,6 +26,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "hostile-guest": benchHostileGuest,
   vm: benchVm,
   code: benchCode,
+  desktop: benchDesktop,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,

@@ -9,7 +9,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/desktops/desktops.test.ts": 150,
   "test/end-to-end/desktop-lives.test.ts": 140,
   "test/vm-host/volumes/faults.test.ts": 110,
-  "test/vm-host/desktops/computer.test.ts": 100,
+  "test/vm-host/desktops/computer.test.ts": 150,
   "test/vm-host/volumes/volumes.test.ts": 95,
   "test/vm-host/images/on-use.test.ts": 90,
   "test/vm-host/volumes/live.test.ts": 83,

@@ -12,7 +12,10 @@ import { Vm } from "./vm.ts";
 import { type Placed, type Vms, released } from "./vms.ts";
 import type { WarmSets } from "./warm-sets.ts";
 
-/** How long a desktop's screen may take to come up beside its machine's agent. */
+/**
+ * How long a desktop's screen may take to come up beside its machine's agent. As `ANSWER_MS` it ends only what never comes
+ * up: how long a create may take is the gateway's to say, which ends the machine when it gives up.
+ */
 const SCREEN_MS = 60_000;
 /** How long after a warm machine was taken the next one is made. */
 const REFILL_MS = 1_000;
@@ -123,7 +126,7 @@ export class Placer {
       const { resolution } = guest.self;
       // A fork of a snapshot has the screen of its origin, as it was.
       if (ask.resolution !== undefined || !source.isIdentified)
-        await vm.screen?.begin(resolution ?? SCREEN_DEFAULT, SCREEN_MS);
+        await vm.screen?.begin(resolution ?? SCREEN_DEFAULT, SCREEN_MS, givenUp);
       return vm;
     } catch (error) {
       const console = (await machine.console()).slice(-1_000);

@@ -102,7 +102,7 @@ export class Recorder {
       await this.#add(picture);
       await this.#rest(isOtherSize ? REST_MS : intervalOf(picture));
       if (signal.aborted) return;
-      next = client.change();
+      next = client.change().then(({ picture: changed }) => changed);
     }
   }
 

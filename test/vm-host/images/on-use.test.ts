@@ -52,7 +52,8 @@ const isImpossible = (await missingDesktop()) !== undefined || (await buildHindr
 
 describe.skipIf(isImpossible)("an image that is built on first use", { timeout: LONG }, () => {
   const cacheDir = cacheWithout();
-  afterAll(() => rmSync(cacheDir, { recursive: true }));
+  // A build that was broken off may still be ending.
+  afterAll(() => rmSync(cacheDir, { recursive: true, maxRetries: 20, retryDelay: 250 }));
 
   function keeperOf(recipe: Recipe): { keeper: ImageKeeper; ready: string[]; builds: string[] } {
     const ready: string[] = [];
