@@ -35,6 +35,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/shared/weight.test.ts": 41,
   "test/start/ready.test.ts": 39,
   "test/end-to-end/rests.test.ts": 34,
+  "test/end-to-end/novnc.test.ts": 36,
   "test/end-to-end/shared.test.ts": 32,
   "test/end-to-end/sandbox.test.ts": 26,
   "test/vm-host/builds/faults.test.ts": 25,
