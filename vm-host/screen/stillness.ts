@@ -39,7 +39,9 @@ export async function untilStill(
       change.catch(() => null);
       const restedAt = restsSince + stillMs;
       const leftMs = Math.min(restedAt, limitMs) - passed();
-      const seen = leftMs > 0 ? await inTime(change, leftMs) : LATE;
+      let seen = leftMs > 0 ? await inTime(change, leftMs) : LATE;
+      // A host that stood still has not read yet what the screen said meanwhile.
+      if (seen === LATE && restedAt <= limitMs) seen = await inTime(change, LOOK_MS);
       if (seen === LATE) return { still: restedAt <= limitMs, waitedMs: Math.round(passed()) };
       if (seen.changed > tolerance * width * height) restsSince = passed();
       await wait(LOOK_MS, undefined, { signal });
