@@ -70,9 +70,11 @@ describe.skipIf(await missingDesktop())(
       // A line a second is a picture a second, on a computer however slow some of them.
       expect(times.length).toBeGreaterThan(4);
       expect(durationMs).toBeGreaterThan(10_000);
-      // Still from here on.
-      await rig.sh("film", "pkill -STOP -f 'while sleep 1'; sleep 2");
-      await moreParts("film", partsOf("film").length);
+      // Still from here on, but for a title: without a change there would be no part to wait for.
+      await rig.sh("film", "pkill -STOP -f 'while sleep 1'");
+      const before = partsOf("film").length;
+      await rig.sh("film", "wmctrl -r film -T still");
+      await moreParts("film", before);
       const { file } = await fetched("film");
       const png = join(folder, "last.png");
       await lastPicture(file, png);
