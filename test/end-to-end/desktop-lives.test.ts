@@ -46,15 +46,8 @@ describe.skipIf(await missingDesktop())("a desktop", { timeout: LONG }, () => {
     rmSync(cache, { recursive: true });
   });
 
-  /** Asks again while hosts cannot yet. */
-  async function insist(path: string, body?: object): Promise<unknown> {
-    return vi.waitFor(async () => {
-      const answer = await call(path, "POST", body);
-      const text = await answer.text();
-      if (answer.status >= 300) throw new Error(`${answer.status} ${text}`);
-      return JSON.parse(text) as unknown;
-    }, PATIENCE);
-  }
+  const insist = async (path: string, body?: object): Promise<unknown> =>
+    (await machines.insist(path, body, PATIENCE.timeout)).json();
 
   const create = async (body: object): Promise<SandboxCreated> =>
     SandboxCreated.parse(await insist("/sandboxes", { kind: "desktop", ...body }));

@@ -31,14 +31,8 @@ describe.skipIf(await missingMachine())("two hosts behind one gateway", { timeou
     rmSync(cache, { recursive: true });
   });
 
-  /** Asks again while hosts cannot yet. */
-  async function insist(path: string, body?: object): Promise<Response> {
-    return vi.waitFor(async () => {
-      const answer = await call(path, "POST", body);
-      if (answer.status >= 300) throw new Error(`${answer.status} ${await answer.text()}`);
-      return answer;
-    }, PATIENCE);
-  }
+  const insist = (path: string, body?: object): Promise<Response> =>
+    machines.insist(path, body, PATIENCE.timeout);
 
   const create = async (body: object): Promise<string> =>
     SandboxCreated.parse(await (await insist("/sandboxes", body)).json()).sandboxId;

@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import { testGateway, type TestGateway } from "./gateway.ts";
 import { VmHostProcess } from "./vm-host.ts";
 
@@ -46,4 +47,15 @@ export class RealMachines {
       headers: { authorization: `Bearer ${this.key}`, ...headers },
       ...(body && { body: JSON.stringify(body) }),
     });
+
+  /** A POST that is asked again while hosts cannot yet, for so many ms. Resolves with the answer that is no refusal. */
+  readonly insist = (path: string, body: object | undefined, timeout: number): Promise<Response> =>
+    vi.waitFor(
+      async () => {
+        const answer = await this.call(path, "POST", body);
+        if (answer.status >= 300) throw new Error(`${answer.status} ${await answer.text()}`);
+        return answer;
+      },
+      { timeout, interval: 500 },
+    );
 }
