@@ -1,11 +1,20 @@
 import type * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
-import { Answer, Call, CommonParams, Credit, readJson } from "./messages.ts";
-import { ContractBreach, RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
+import {
+  type Answer,
+  type Call,
+  LAST_REQUEST_ID,
+  readAnswer,
+  readCall,
+  readCredit,
+  readJson,
+  timeoutOf,
+} from "./messages.ts";
+import type { RefusalCode } from "./refusals.ts";
+import { ContractBreach, RPC_CODES, RpcError } from "./rpc-error.ts";
 import { type BytesHandler, Stream } from "./stream.ts";
 import type { Receiver, Wire } from "./wire.ts";
 
-const LAST_ID = 0xffff_ffff;
 /** Longest text of an error that is kept: the other side may write a whole message of it. */
 const ERROR_CHARACTERS = 2_000;
 /** How long a cancelled request waits for its answer. */
@@ -61,7 +70,7 @@ export type NotificationHandler = (method: string, params: Record<string, unknow
 /** The asking side of a control connection. */
 export class RpcClient<Known extends Shapes> implements Receiver {
   readonly #wire: Wire;
-  readonly #shapes: Known;
+  readonly #shapes: Known | null;
   readonly #onNotification: NotificationHandler;
   readonly #limits: ClientLimits;
   readonly #waiting = new Map<number, Waiting>();
@@ -69,9 +78,10 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   #heldBytes = 0;
   #isClosed = false;
 
+  /** Without `shapes` results are taken as they come: the sdk trusts its service, and schemas would outweigh it. */
   constructor(
     wire: Wire,
-    shapes: Known,
+    shapes: Known | null,
     onNotification: NotificationHandler = () => {},
     limits: ClientLimits = {},
   ) {
@@ -87,7 +97,7 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     params: z.input<Known[Name]["params"]>,
     signal?: AbortSignal,
   ): Promise<z.output<Known[Name]["result"]>> {
-    const { timeoutMs = 0 } = CommonParams.safeParse(params).data ?? {};
+    const timeoutMs = timeoutOf(params) ?? 0;
     const { answerMs } = this.#limits;
     return this.call(method, params, {
       ...(signal && { signal }),
@@ -106,18 +116,18 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     stream.onBytes(onBytes ?? (() => {}));
     const answer = this.#send(id, stream, method, params);
     const stop = this.#limit(id, signal, limitMs);
-    const shape: Known[Name] = this.#shapes[method];
+    const shape = this.#shapes?.[method];
     const result = answer
-      .then((value) => parse<Known[Name]["result"]>(shape.result, value, method))
+      .then((value) => judge<Known[Name]["result"]>(shape?.result, value, method))
       .finally(stop);
     return { id, stream, result };
   }
 
   text(payload: Uint8Array): void {
     const message = readJson(payload);
-    const { data: call } = Call.safeParse(message);
+    const call = readCall(message);
     if (call) return this.#hear(call, payload.length);
-    const { data: answer } = Answer.safeParse(message);
+    const answer = readAnswer(message);
     if (!answer) return this.#wire.close("a text that is no answer");
     const waiting = answer.id === null ? undefined : this.#waiting.get(answer.id);
     if (!waiting || waiting.isAnswered) return this.#limits.onUnwanted?.(payload.length);
@@ -140,12 +150,12 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     this.#waiting.clear();
     for (const { stream, reject } of waiting) {
       stream.close();
-      reject(refuse("Disconnected", "The connection is gone."));
+      reject(passing("Disconnected", "The connection is gone."));
     }
   }
 
   #send(id: number, stream: Stream, method: string, params: object): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(refuse("Disconnected", "The connection is gone."));
+    if (this.#isClosed) return Promise.reject(passing("Disconnected", "The connection is gone."));
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { stream, resolve, reject, isAnswered: false });
       this.#wire.sendText(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
@@ -168,7 +178,7 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   /** Gives a call up at its limit, or some time after it was cancelled. Returns what stops this. */
   #limit(id: number, signal?: AbortSignal, limitMs?: number): () => void {
     const giveUpIn = (ms: number) => {
-      const late = refuse("Disconnected", "The agent does not answer.");
+      const late = passing("Disconnected", "The agent does not answer.");
       return setTimeout(() => this.#giveUp(id, late), Math.min(ms, LONGEST_TIMER_MS));
     };
     let timer = limitMs === undefined ? undefined : giveUpIn(limitMs);
@@ -196,17 +206,19 @@ export class RpcClient<Known extends Shapes> implements Receiver {
 
   /** Gives up the call that holds most: the reader of that call is the slowest. */
   #giveUpLargest(): void {
-    const [largest] = [...this.#waiting.values()].toSorted(
-      ({ stream: a }, { stream: b }) => b.heldBytes - a.heldBytes,
+    const [first, ...others] = this.#waiting.values();
+    const largest = others.reduce(
+      (most, one) => (one.stream.heldBytes > (most?.stream.heldBytes ?? 0) ? one : most),
+      first,
     );
     const why = "Its bytes were not taken, and those of all streams together are too many.";
-    if (largest) this.#giveUp(largest.stream.id, refuse("Busy", why));
+    if (largest) this.#giveUp(largest.stream.id, passing("Busy", why));
   }
 
   #newId(): number {
-    while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId % LAST_ID) + 1;
+    while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId % LAST_REQUEST_ID) + 1;
     const id = this.#nextId;
-    this.#nextId = (id % LAST_ID) + 1;
+    this.#nextId = (id % LAST_REQUEST_ID) + 1;
     return id;
   }
 
@@ -219,9 +231,9 @@ export class RpcClient<Known extends Shapes> implements Receiver {
       this.#onNotification(method, params);
       return;
     }
-    const { data } = Credit.safeParse(params);
-    const waiting = data && this.#waiting.get(data.stream);
-    if (waiting) waiting.stream.grant(data.bytes);
+    const credit = readCredit(params);
+    const waiting = credit && this.#waiting.get(credit.stream);
+    if (waiting) waiting.stream.grant(credit.bytes);
     else this.#limits.onUnwanted?.(bytes);
   }
 
@@ -238,13 +250,18 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   }
 }
 
+/** A refusal of this side. The table of all refusals stays out of the sdk. */
+const passing = (code: RefusalCode, message: string): RpcError =>
+  new RpcError(RPC_CODES.refused, message, { code, retryable: true });
+
 const shortened = (text: string): string => text.slice(0, ERROR_CHARACTERS);
 
-function parse<Schema extends z.ZodType>(
-  schema: Schema,
+function judge<Schema extends z.ZodType>(
+  schema: Schema | undefined,
   value: unknown,
   method: string,
 ): z.output<Schema> {
+  if (!schema) return value as z.output<Schema>;
   const { success, data, error } = schema.safeParse(value);
   if (success) return data;
   const { path = [], message = "" } = error.issues[0] ?? {};

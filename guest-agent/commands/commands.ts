@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Exit, ProcessInfo } from "@svc/contract/control-channel/methods.ts";
 import { randomText } from "@svc/contract/ids.ts";
 import { resolve } from "node:path";

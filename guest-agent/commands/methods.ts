@@ -1,4 +1,5 @@
-import { ANSWER_OUTPUT_BYTES, METHODS } from "@svc/contract/control-channel/methods.ts";
+import { METHODS } from "@svc/contract/control-channel/methods.ts";
+import { ANSWER_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { method } from "@svc/contract/control-channel/method.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Duplex } from "node:stream";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { sizeOfScreen } from "@svc/contract/vm/machine.ts";
 import { Hands, type Point } from "./hands.ts";
 import { type Picture, RfbClient } from "./rfb-client.ts";
