@@ -6,7 +6,7 @@ import {
   RpcClient,
 } from "@svc/contract/control-channel/rpc-client.ts";
 import type { WebSocketClass } from "../context.ts";
-import { ConnectionError } from "../errors.ts";
+import { ConnectionError, SvcError } from "../errors.ts";
 import { type CallOptions, within } from "../http/deadline.ts";
 import { Socket, type SocketEnd, utf8 } from "../socket.ts";
 
@@ -88,6 +88,6 @@ export class Connection {
 
   #hello(hello: { protocol?: unknown }): void {
     if (hello.protocol === PROTOCOL) this.#greet(hello as Partial<Hello>);
-    else this.#refuse(new ConnectionError("The machine speaks another protocol: update the sdk."));
+    else this.#refuse(new SvcError("The machine speaks another protocol: update the sdk."));
   }
 }

@@ -148,6 +148,7 @@ describe("stream", () => {
       pid = Number(data);
       break;
     }
+    expect(pid).toBeGreaterThan(1);
     await gone(pid);
   });
 
