@@ -4,7 +4,7 @@ import type { FILE_METHODS } from "@svc/contract/control-channel/file-methods.ts
 import type { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import { refuse } from "@svc/contract/control-channel/refusals.ts";
-import { type RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import type { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import type * as z from "zod";
 import { Patience } from "./patience.ts";
