@@ -77,8 +77,13 @@ export const METHODS = {
       truncated: z.literal(true).exactOptional(),
     }),
   },
+  /** With `hold` no output is dropped before the first attach: the process waits for it, 30 s at most. */
   "commands.start": {
-    params: z.object({ ...command, tag: z.string().max(200).exactOptional() }),
+    params: z.object({
+      ...command,
+      tag: z.string().max(200).exactOptional(),
+      hold: z.boolean().exactOptional(),
+    }),
     result: z.object({ id: ProcessId, pid: z.int() }),
   },
   /** Output from byte `from` on (both channels counted together) until the process ends; channel 0 is stdin. */

@@ -33,6 +33,8 @@ export interface CodeAnswer extends WholeAnswer {
   results: CodeResult[];
   /** The charts of all results, as numbers (docs/CODE.md, Charts). */
   charts: unknown[];
+  /** So many bytes of output were lost while no connection was there: the machine keeps the last MiB. */
+  lostBytes?: number;
 }
 
 /** A context: a process that keeps variables from run to run. */
@@ -113,11 +115,13 @@ class KeptRun {
   readonly #results: CodeResult[] = [];
   readonly reader: RunReader;
   #seen = "";
+  #lostBytes = 0;
 
   constructor({ onStdout, onStderr, onResult }: CodeOptions) {
     this.#kept = { 1: new KeptOutput(onStdout), 2: new KeptOutput(onStderr) };
     this.reader = new RunReader({
       onOutput: (channel, bytes) => this.#kept[channel].push(bytes),
+      onGap: (from, to) => (this.#lostBytes += to - from),
       onResult: (result) => {
         this.#results.push(result);
         onResult?.(result);
@@ -133,7 +137,8 @@ class KeptRun {
   }
 
   whole(answer: WholeAnswer): CodeAnswer {
-    const charts = answer.charts ?? [];
-    return { ...answer, ...keptTexts(this.#kept), results: this.#results, charts };
+    const charts = this.#results.flatMap(({ chart }) => (chart === undefined ? [] : [chart]));
+    const lost = this.#lostBytes > 0 && { lostBytes: this.#lostBytes };
+    return { ...answer, ...keptTexts(this.#kept), ...lost, results: this.#results, charts };
   }
 }

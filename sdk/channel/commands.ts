@@ -18,6 +18,8 @@ export interface CommandOptions extends CallOptions {
   env?: Readonly<Record<string, string>> | undefined;
   /** A name in `list()`, at most 200 characters. */
   tag?: string | undefined;
+  /** No output is dropped before somebody listens: the process waits for it, 30 s at most. */
+  hold?: boolean | undefined;
 }
 
 /** How a command that is waited for runs. `timeoutMs`: then it is killed and ends with 124; no limit unless said. */
@@ -106,8 +108,8 @@ export class Commands {
 
   /** Starts a program and answers at once. It goes on without this program. */
   async start(cmd: string, args: string[] = [], options: CommandOptions = {}): Promise<Process> {
-    const { cwd, env, tag = `sdk-${newKey()}`, ...rest } = options;
-    const params = { cmd, args, cwd, env, tag };
+    const { cwd, env, tag = `sdk-${newKey()}`, hold, ...rest } = options;
+    const params = { cmd, args, cwd, env, tag, hold };
     const { id, pid } = await this.#channel.use(rest, async (limits) => {
       for (;;) {
         const connection = await this.#channel.connection(limits);
@@ -154,6 +156,7 @@ const withoutBudget = ({ signal, cwd, env, tag }: RunOptions): CommandOptions =>
   cwd,
   env,
   tag,
+  hold: true,
 });
 
 /** Waits for a process; kills it when the caller aborts, and at its time. */

@@ -41,7 +41,7 @@ describe.skipIf(await missingBrowser())("browsers", () => {
       await page.send("Page.navigate", { url: site.url });
       await loaded;
       const { result } = await page.send("Runtime.evaluate", { expression: "location.href" });
-      expect(result).toMatchObject({ type: "string", value: `${site.url}/` });
+      expect(result).toMatchObject({ type: "string", value: site.url });
       await expect(page.send("Nothing.real")).rejects.toBeInstanceOf(CdpError);
       await expect(page.once("Page.never", { timeoutMs: 20 })).rejects.toBeInstanceOf(TimeoutError);
       await page.detach();

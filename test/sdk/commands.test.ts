@@ -6,6 +6,7 @@ import {
   ConnectionError,
   ControlError,
   NotFoundError,
+  type Output,
   type Sandbox,
 } from "@svc/sdk/index.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -156,13 +157,12 @@ describe("stream", () => {
     const bytes = 16 * WINDOW;
     const before = rig.streamed;
     const stream = box.commands.stream("head", ["-c", String(bytes), "/dev/zero"]);
-    let got = (await stream.next()).value as unknown as { bytes: Uint8Array };
-    let sum = got.bytes.length;
+    let sum = ((await stream.next()).value as Output).bytes.length;
     await vi.waitFor(() => expect(rig.streamed - before).toBeGreaterThan(WINDOW / 2));
     // Every answer of these comes behind what the guest could still send.
     for (let calls = 0; calls < 20; calls += 1) await box.commands.list();
     expect(rig.streamed - before).toBeLessThan(2 * WINDOW);
-    for await (got of stream) sum += got.bytes.length;
+    for await (const got of stream) sum += got.bytes.length;
     expect(sum).toBe(bytes);
   });
 });

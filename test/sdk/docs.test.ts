@@ -1,4 +1,4 @@
-// Every example of docs/SDK.md runs as it stands, with the sdk as it is built.
+// Every example of docs/SDK.md runs as it stands, with the sdk as it is built. None of them needs a type.
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ test("each heading with an example says here what it prints", () => {
 
 test.each(examples)("the example under %s runs", async (heading, code) => {
   if (heading === "Browsers" && (await missingBrowser())) return;
-  const file = join(folder, `example-${examples.findIndex(([, one]) => one === code)}.mts`);
+  const file = join(folder, `example-${examples.findIndex(([, one]) => one === code)}.mjs`);
   await writeFile(file, code);
   const { gateway, key } = rig.gateway;
   const env = { ...process.env, SVC_API_KEY: key, SVC_BASE_URL: gateway.url.origin };

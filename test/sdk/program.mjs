@@ -11,7 +11,7 @@ export async function program({ Svc }, { apiKey, baseUrl, path, WebSocket }) {
   await box.files.write(path, "größe");
   const read = await box.files.read(path);
   let streamed = "";
-  for await (const { data } of box.commands.stream("printf", ["a", "b"])) streamed += data;
+  for await (const { data } of box.commands.stream("printf", ["%s", "a", "b"])) streamed += data;
   await box.transfer.upload("/up.txt", new Blob(["signed"]).stream());
   const signed = await new Response(await box.transfer.download("/up.txt")).text();
   let listed = 0;
