@@ -2,10 +2,12 @@ import { benchBrowser } from "./browser/bench.ts";
 import { benchStealth } from "./browser/stealth.ts";
 import { benchBurst } from "./burst/bench.ts";
 import { benchEgress } from "./egress/bench.ts";
+import { benchDesktop } from "./desktop/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
+import { benchObserve } from "./observe/bench.ts";
 import { benchProfiles } from "./profiles/bench.ts";
 import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
@@ -24,11 +26,13 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   "hostile-guest": benchHostileGuest,
   vm: benchVm,
   code: benchCode,
+  desktop: benchDesktop,
   "vm-state": benchVmStates,
   "vm-gateway": benchVmGateway,
   profiles: benchProfiles,
   egress: benchEgress,
   recording: benchRecording,
+  observe: benchObserve,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 

@@ -12,10 +12,12 @@ import { GatewaySilence } from "./gateway-silence.ts";
 import { type HeartbeatParts, heartbeatOf } from "./heartbeat.ts";
 import { type Run, openRun, stateOf } from "./janitor.ts";
 import { HostFitness } from "./launch/host-fitness.ts";
+import { Feeds } from "./observing/feeds.ts";
 import { rootOf } from "./playwrights/folders.ts";
 import { PlaywrightProcesses } from "./playwrights/processes.ts";
 import { Exits } from "./proxies/exits.ts";
 import { Profiles } from "./profiles/profiles.ts";
+import { ProfileSaver } from "./profiles/save-on-end.ts";
 import { Recordings } from "./recording/recordings.ts";
 import { createFront } from "./server/front.ts";
 import { PoolService } from "./service.ts";
@@ -70,8 +72,10 @@ export async function openPool(config: PoolConfig, log: Log): Promise<PoolServic
       sessions.orphanAll();
     },
   });
-  const { hostToken } = config;
-  const front = createFront({ sessions, served, hostToken, log, onCall: () => silence.heard() });
+  const { hostToken, gatewayUrl } = config;
+  const feeds = new Feeds({ gatewayUrl, hostToken, log });
+  const onCall = (): void => silence.heard();
+  const front = createFront({ sessions, feeds, served, hostToken, log, onCall });
   const ownUrl = await listen(front, config.listen);
   const url = config.publicUrl ?? ownUrl;
   const told = { config, sessions, shelves, hostFitness, served, exits, captcha, hintOf, url };
@@ -105,6 +109,8 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
   const exits = new Exits({ ...config.proxies, log });
   const { callMs } = config.captchaLimits;
   const captcha = config.captcha && new CaptchaProvider({ ...config.captcha, callMs, log });
+  // Nobody waits: a provider that is away must not keep browsers.
+  void captcha?.check();
   const { gatewayUrl, hostToken } = config;
   const folder = stateOf(config.stateDir);
   const recordings = await Recordings.open({ folder, gatewayUrl, hostToken, log });
@@ -115,7 +121,7 @@ async function openBase(config: PoolConfig, log: Log): Promise<Base> {
 /** The warm browsers, and the sessions that take them. */
 function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintOf: HintOf } {
   const { config, log, events, hostFitness, exits, captcha, recordings } = base;
-  const { gatewayUrl } = config;
+  const { gatewayUrl, hostToken } = config;
   const shelves = openShelves(base);
   const hintOf: HintOf = (kind) => {
     if (config.shelves[kind].most === 0) return OFF_HINT;
@@ -128,6 +134,7 @@ function openSessions(base: Base): { shelves: Shelves; sessions: Sessions; hintO
     onLoss: () => void events.emit("lost"),
     hintOf,
     profiles: new Profiles({ gatewayUrl, log }),
+    saver: new ProfileSaver({ gatewayUrl, hostToken, log }),
     exits,
     captcha: captcha && { provider: captcha, limits: config.captchaLimits },
     recordings,

@@ -17,5 +17,7 @@ export function permissionFlags(stateDir: string, scratch = tmpdir()): string[] 
     "--allow-child-process",
     // It warns of the flag above. What the pool starts is confined otherwise.
     "--disable-warning=PERM0002",
+    // A proxy over TLS may be one whose certificate this system alone vouches for.
+    "--use-system-ca",
   ];
 }

@@ -34,6 +34,9 @@ export const newTemplateId = (random?: RandomBytes): string => `tpl_${randomText
 /** `snap_` and 20 characters. */
 export const newSnapshotId = (random?: RandomBytes): string => `snap_${randomText(20, random)}`;
 
+/** `ho_` and 20 characters. */
+export const newHandoffId = (random?: RandomBytes): string => `ho_${randomText(20, random)}`;
+
 /** An API key taken apart: 12 characters of id, 40 of secret (document 1, Authentication 1). */
 export interface ApiKey {
   keyId: string;

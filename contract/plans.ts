@@ -28,6 +28,8 @@ export interface Plan {
   sessionMinutes: number;
   vmIdleMaxMs: number;
   profiles: number;
+  /** How many versions of a profile are kept, the current one among them. */
+  profileVersions: number;
   /** How many an org may keep. Failed snapshots hold nothing and do not count. */
   snapshots: number;
   templates: number;
@@ -38,6 +40,8 @@ export interface Plan {
   storedGib: number;
   /** How many days a replay is kept after its session. */
   replayDays: number;
+  /** How many days the recording of a desktop is kept after its last part. */
+  recordingDays: number;
   features: readonly Feature[];
 }
 
@@ -54,12 +58,14 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 60,
     vmIdleMaxMs: 2 * HOUR_MS,
     profiles: 3,
+    profileVersions: 3,
     snapshots: 50,
     templates: 10,
     pausedVms: 10,
     volumes: 5,
     storedGib: 20,
     replayDays: 30,
+    recordingDays: 7,
     features: FREE,
   },
   starter: {
@@ -68,12 +74,14 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 300,
     vmIdleMaxMs: 8 * HOUR_MS,
     profiles: 25,
+    profileVersions: 10,
     snapshots: 250,
     templates: 50,
     pausedVms: 50,
     volumes: 25,
     storedGib: 200,
     replayDays: 90,
+    recordingDays: 30,
     features: STARTER,
   },
   professional: {
@@ -82,12 +90,14 @@ export const PLANS: Record<PlanName, Plan> = {
     sessionMinutes: 1440,
     vmIdleMaxMs: 24 * HOUR_MS,
     profiles: 250,
+    profileVersions: 30,
     snapshots: 2_500,
     templates: 500,
     pausedVms: 500,
     volumes: 250,
     storedGib: 2_000,
     replayDays: 365,
+    recordingDays: 90,
     features: PROFESSIONAL,
   },
 };
@@ -107,6 +117,7 @@ export const PlanOverrides = z.strictObject({
   sessionMinutes: z.number().positive().exactOptional(),
   vmIdleMaxMs: z.int().min(1000).exactOptional(),
   profiles: count.exactOptional(),
+  profileVersions: count.min(1).exactOptional(),
   snapshots: count.exactOptional(),
   templates: count.exactOptional(),
   pausedVms: uncappable(count),

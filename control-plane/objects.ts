@@ -3,13 +3,17 @@ import { ApiError } from "@svc/contract/errors.ts";
 import { ask } from "./database.ts";
 import { replayKey } from "./replays.ts";
 
+/** Where the recording of a desktop lies: no object, but what its parts are joined to when it is read. */
+export const recordingKey = (org: string, sandbox: string): string =>
+  `recordings/${org}/${sandbox}`;
+
 /** Where an object of a host lies. */
 export function objectKey(object: ObjectName): string {
   switch (object.purpose) {
     case "replay":
       return replayKey(object.org, object.session);
     case "recording":
-      return `recordings/${object.org}/${object.sandbox}`;
+      return `${recordingKey(object.org, object.sandbox)}/${object.file}`;
     case "snapshot":
       return `snapshots/${object.org}/${object.snapshot}/${object.file}`;
     case "volume":

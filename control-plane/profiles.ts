@@ -1,10 +1,10 @@
-import type { Profile, ProfileSaved } from "@svc/contract/browser/profile.ts";
+import type { Profile } from "@svc/contract/browser/profile.ts";
 import { ApiError } from "@svc/contract/errors.ts";
-import { newProfileId, randomText } from "@svc/contract/ids.ts";
+import { newProfileId } from "@svc/contract/ids.ts";
 import { ask } from "./database.ts";
-import { discard } from "./discarded.ts";
 
-interface ProfileRow {
+/** A profile as D1 has it. Times are ms. */
+export interface ProfileRow {
   id: string;
   name: string;
   version: number;
@@ -13,6 +13,7 @@ interface ProfileRow {
   created_at: number;
   saved_at: number | null;
   editor_until: number | null;
+  editor_lease: string | null;
 }
 
 /** Where things are kept: rows in D1, states in R2. */
@@ -34,10 +35,13 @@ const toProfile = (row: ProfileRow): Profile => ({
 });
 
 const notFound = () => new ApiError("ProfileNotFound", "There is no such profile.");
-const locked = () =>
+
+/** The refusal while somebody else has the profile open. */
+export const locked = (): ApiError =>
   new ApiError("ProfileLocked", "The profile is open in the editor. Close it and try again.");
 
-async function rowOf(db: D1Database, orgId: string, id: string): Promise<ProfileRow> {
+/** The row of a profile. Throws ProfileNotFound. */
+export async function rowOf(db: D1Database, orgId: string, id: string): Promise<ProfileRow> {
   const row = await ask(db, () =>
     db
       .prepare("SELECT * FROM profiles WHERE id = ? AND org_id = ?")
@@ -46,6 +50,27 @@ async function rowOf(db: D1Database, orgId: string, id: string): Promise<Profile
   );
   if (!row) throw notFound();
   return row;
+}
+
+/** Whether an editor has the profile that shows another lease, or none. */
+export const isLocked = (row: ProfileRow, lease: string | null, now: number): boolean =>
+  row.editor_until !== null &&
+  row.editor_until > now &&
+  (lease === null || lease !== row.editor_lease);
+
+/** The id of a profile by its name; null when the org has none of that name. */
+export async function profileNamed(
+  db: D1Database,
+  orgId: string,
+  name: string,
+): Promise<string | null> {
+  const row = await ask(db, () =>
+    db
+      .prepare("SELECT id FROM profiles WHERE org_id = ? AND name = ?")
+      .bind(orgId, name)
+      .first<{ id: string }>(),
+  );
+  return row?.id ?? null;
 }
 
 /** Where the state of a profile lies; null while it was never saved. Throws ProfileNotFound. */
@@ -105,7 +130,7 @@ async function refusalOf(
   return new ApiError("PlanLimitExceeded", text, { plan, cap });
 }
 
-/** Deletes a profile's row; its state is deleted later, by the scheduled job. Both are noted in one batch. */
+/** Deletes a profile's rows; its states are deleted later, by the scheduled job. All are noted in one batch. */
 export async function deleteProfile(
   db: D1Database,
   orgId: string,
@@ -113,63 +138,15 @@ export async function deleteProfile(
   now: number,
 ): Promise<void> {
   const unlocked = `id = ?1 AND org_id = ?2 AND (editor_until IS NULL OR editor_until <= ?3)`;
+  const versions = `profile_id IN (SELECT id FROM profiles WHERE ${unlocked})`;
   const drop = `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
-    SELECT object_key, ?3 FROM profiles WHERE ${unlocked} AND object_key IS NOT NULL`;
+    SELECT object_key, ?3 FROM profile_versions WHERE ${versions}`;
+  const forget = `DELETE FROM profile_versions WHERE ${versions}`;
   const remove = `DELETE FROM profiles WHERE ${unlocked}`;
-  const [, removed] = await ask(db, () =>
-    db.batch([drop, remove].map((sql) => db.prepare(sql).bind(id, orgId, now))),
+  const [, , removed] = await ask(db, () =>
+    db.batch([drop, forget, remove].map((sql) => db.prepare(sql).bind(id, orgId, now))),
   );
   if (removed?.meta.changes === 1) return;
   await rowOf(db, orgId, id);
   throw locked();
-}
-
-/**
- * Stores a state as the next version. The row moves only once the object is written, and only from
- * the version it was read at: whatever fails, the stored version stays what it was, and the object
- * that nothing names is reaped.
- */
-export async function saveProfile(
-  { db, objects }: Stores,
-  orgId: string,
-  id: string,
-  bytes: Uint8Array,
-  now: number,
-): Promise<ProfileSaved> {
-  const row = await rowOf(db, orgId, id);
-  if (isLocked(row, now)) throw locked();
-  const version = row.version + 1;
-  // Two savers of one version write two objects: the loser's is never named by a row.
-  const key = `profiles/${orgId}/${id}/${version}-${randomText(8)}.json`;
-  await discard(db, key, now);
-  await ask(objects, () => objects.put(key, bytes));
-  const next = { ...row, version, object_key: key, size_bytes: bytes.length, saved_at: now };
-  if (!(await advance(db, row, next))) {
-    const text = "The profile was saved or opened meanwhile. Read it and save again.";
-    throw new ApiError("ProfileVersionConflict", text);
-  }
-  return { profileId: id, version, storageStateS3Key: key, sizeBytes: bytes.length };
-}
-
-const isLocked = ({ editor_until: until }: ProfileRow, now: number): boolean =>
-  until !== null && until > now;
-
-const ADVANCE = `UPDATE profiles SET version = ?1, object_key = ?2, size_bytes = ?3, saved_at = ?4
-  WHERE id = ?5 AND version = ?6 AND (editor_until IS NULL OR editor_until <= ?4)`;
-const KEEP_NEW = `DELETE FROM discarded_objects WHERE object_key = ?1
-  AND EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`;
-const DROP_OLD = `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
-  SELECT ?1, ?2 WHERE ?1 IS NOT NULL AND NOT EXISTS (SELECT 1 FROM profiles WHERE object_key = ?1)`;
-
-/** Moves a row to its next version, and swaps which of the two objects is discarded; all or nothing. */
-async function advance(db: D1Database, row: ProfileRow, next: ProfileRow): Promise<boolean> {
-  const { id, version, object_key: key, size_bytes: size, saved_at: now } = next;
-  const [updated] = await ask(db, () =>
-    db.batch([
-      db.prepare(ADVANCE).bind(version, key, size, now, id, row.version),
-      db.prepare(KEEP_NEW).bind(key),
-      db.prepare(DROP_OLD).bind(row.object_key, now),
-    ]),
-  );
-  return updated?.meta.changes === 1;
 }

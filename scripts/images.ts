@@ -1,10 +1,11 @@
 import { buildHindrance, buildImage } from "../vm-host/images/build.ts";
 import { cacheDirOf } from "../vm-host/config.ts";
 import type { Progress } from "../vm-host/images/progress.ts";
-import { RECIPES } from "../vm-host/images/recipes.ts";
+import { RECIPES, RECIPES_ON_USE } from "../vm-host/images/recipes.ts";
 import { ensureMachinePackages } from "./system-packages.ts";
 
-// `npm run images`: builds the images of virtual machines, or finds them built.
+// `npm run images [-- NAME…]`: builds the images of virtual machines, or finds them built. Without names those that a host
+// builds by itself.
 const WIDTH = 30;
 
 function show({ step, percent }: Progress): void {
@@ -17,13 +18,21 @@ function show({ step, percent }: Progress): void {
 }
 
 let shown = "";
+const names = process.argv.slice(2);
+const all = [...RECIPES, ...RECIPES_ON_USE];
+const unknown = names.find((name) => !all.some((recipe) => recipe.name === name));
+if (unknown !== undefined) {
+  console.error(`There is no image ${unknown}, only ${all.map(({ name }) => name).join(", ")}.`);
+  process.exit(1);
+}
+const wanted = names.length > 0 ? all.filter(({ name }) => names.includes(name)) : RECIPES;
 ensureMachinePackages();
 const hindrance = await buildHindrance();
 if (hindrance) {
   console.error(hindrance);
   process.exit(1);
 }
-for (const recipe of RECIPES) {
+for (const recipe of wanted) {
   const startedAt = Date.now();
   const image = await buildImage(cacheDirOf(process.env), recipe, show);
   if (process.stderr.isTTY && shown) console.error();

@@ -32,6 +32,8 @@ const MACHINES: Packages = {
   e2fsprogs: ["mke2fs"],
   nftables: ["nft"],
 };
+/** To record desktops. */
+const RECORDINGS: Packages = { ffmpeg: ["ffmpeg"] };
 /** To run Python contexts outside a machine, as tests of the guest agent do. */
 const KERNELS: Packages = {
   "python3-ipython": { module: "IPython" },
@@ -54,6 +56,7 @@ export default function ensureSystemPackages(): void {
 /** The same for sandboxes. */
 export function ensureMachinePackages(): void {
   ensure("sandboxes are", MACHINES);
+  ensure("recordings of desktops are", RECORDINGS);
 }
 
 /** For tests of Python contexts without a machine. */

@@ -5,6 +5,7 @@ import type { CallOptions } from "./http/deadline.ts";
 import { Pages } from "./http/pages.ts";
 import type { Answered, Route, Sent } from "@svc/contract/operations/routes.ts";
 import { Replay } from "./replay.ts";
+import { SessionFiles } from "./session-files.ts";
 
 /** What a session is created with (document 1, Session create request). Everything is optional. */
 export type BrowserOptions = Sent<"POST /sessions">;
@@ -105,6 +106,8 @@ export class Browser extends Held {
   readonly proxy: BrowserFacts["proxy"];
   /** Present when captcha was asked for: whether a solver is at work. */
   readonly captcha: BrowserFacts["captcha"];
+  /** What its pages have downloaded, and what they are to be given. */
+  readonly files: SessionFiles;
   /** The allowlist, normalised, when one was asked for. */
   readonly allowedDomains: readonly string[] | undefined;
 
@@ -113,6 +116,7 @@ export class Browser extends Held {
     this.#context = context;
     const { wsEndpoint = "", cdpEndpoint = "", ...rest } = facts;
     this.id = facts.id;
+    this.files = new SessionFiles(context.http, facts.id);
     this.expiresAt = facts.expiresAt;
     this.wsEndpoint = wsEndpoint;
     this.cdpEndpoint = cdpEndpoint;
@@ -135,6 +139,31 @@ export class Browser extends Held {
     options: CallOptions = {},
   ): Promise<Answered<"POST /sessions/:id/allowed-domains">> {
     return this.#call("POST /sessions/:id/allowed-domains", { ...options, body: { domains } });
+  }
+
+  /** A URL that shows the session to whoever has it, for 15 minutes, and lets nothing be done (docs/OBSERVING.md). */
+  observe(options: CallOptions = {}): Promise<Answered<"POST /sessions/:id/observe-token">> {
+    return this.#call("POST /sessions/:id/observe-token", options);
+  }
+
+  /** Hands the session to a person: a URL by which it is taken over, for `timeoutSeconds` (30 to 1800; 600 unless said). */
+  handOff(
+    timeoutSeconds?: number,
+    options: CallOptions = {},
+  ): Promise<Answered<"POST /sessions/:id/live-token">> {
+    return this.#call("POST /sessions/:id/live-token", { ...options, body: { timeoutSeconds } });
+  }
+
+  /** Saves cookies and storage as the next version of a profile: by its id, by name, or the one the session began with. */
+  saveProfile(
+    wanted: Sent<"POST /sessions/:id/save-profile"> = {},
+    options: CallOptions = {},
+  ): Promise<Answered<"POST /sessions/:id/save-profile">> {
+    return this.#call("POST /sessions/:id/save-profile", {
+      ...options,
+      body: wanted,
+      isUnrepeatable: true,
+    });
   }
 
   /** Renews the lease, or gives one of `idleSeconds`: disconnects no longer end the session, a lease not renewed does. */

@@ -58,6 +58,11 @@ export class Desktop extends Machine {
     this.streamUrl = created?.streamUrl ?? `${base}/stream/${encodeURIComponent(id)}`;
   }
 
+  /** A short-lived URL of the recording (WebM), while the desktop runs and once it is gone. `ConflictError` or `NotFoundError`: there is none. */
+  recording(options: CallOptions = {}): Promise<Answered<"GET /desktops/:id/recording-url">> {
+    return this.call("GET /desktops/:id/recording-url", options);
+  }
+
   /** Saves memory and disk, and frees its place: nothing is billed until it is resumed. Repeating it is fine. */
   async pause(options: CallOptions = {}): Promise<void> {
     await this.call("POST /desktops/:id/pause", { ...options, isLong: true });

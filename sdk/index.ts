@@ -26,6 +26,7 @@ export type * from "./preview.ts";
 export type * from "./profiles.ts";
 export type * from "./replay.ts";
 export type * from "./service.ts";
+export type * from "./session-files.ts";
 export type * from "./snapshots.ts";
 export type * from "./templates.ts";
 export type * from "./transfer.ts";

@@ -1,6 +1,7 @@
-import { bytesOf, type Data, guarded, joined } from "./bytes.ts";
+import { type Data, guarded } from "./bytes.ts";
 import type { HttpClient } from "./http/client.ts";
 import type { CallOptions } from "./http/deadline.ts";
+import { withBody } from "./http/raw-body.ts";
 import type { Answered } from "@svc/contract/operations/routes.ts";
 
 /** A signed URL of a file: the only credential it needs; ISO 8601 says when it ends. */
@@ -53,23 +54,7 @@ export class Transfer {
   /** Writes a file, folders included; what was there is replaced. A stream is sent as it comes, in one attempt. */
   async upload(path: string, data: Data, options: CallOptions = {}): Promise<Uploaded> {
     const { url } = await this.uploadUrl(path, options);
-    const isStream = data instanceof ReadableStream;
-    const body = isStream && !canSendStreams() ? await whole(data) : data;
-    const init = {
-      method: "PUT",
-      body: body as NonNullable<RequestInit["body"]>,
-      ...(isStream && { duplex: "half" as const }),
-    };
-    const request = { ...options, url, init, isLong: true, isUnrepeatable: isStream };
+    const request = await withBody({ ...options, url }, data);
     return this.#http.raw(request, (response) => response.json() as Promise<Uploaded>);
   }
 }
-
-const whole = async (stream: ReadableStream<Uint8Array>): Promise<Uint8Array> => {
-  const parts: Uint8Array[] = [];
-  for await (const part of bytesOf(stream)) parts.push(part);
-  return joined(parts);
-};
-
-/** Browsers send a stream over HTTP/2 alone, and fail over anything else. */
-const canSendStreams = (): boolean => !("document" in globalThis || "importScripts" in globalThis);

@@ -35,6 +35,7 @@ import { LayerMerger } from "./records/merge-layers.ts";
 import { RecordFinder } from "./records/record-finder.ts";
 import { Shipper } from "./records/shipper.ts";
 import { RecordStore } from "./records/store.ts";
+import { Recordings } from "./recording/recordings.ts";
 import { createFront } from "./server/front.ts";
 import { VmService } from "./service.ts";
 import { Homes } from "./shared/homes.ts";
@@ -77,6 +78,7 @@ interface Base extends Computer {
   shareRecords: ShareRecords;
   localVolumes: LocalVolumes;
   volumes: Volumes;
+  recordings: Recordings;
   vms: Vms;
 }
 
@@ -95,6 +97,8 @@ export async function openHost(config: VmHostConfig, log: Log): Promise<VmServic
     {
       base: (bootable) => void makeReady({ ...base, readiness, sweep, images }, bootable),
       desktop: (bootable) => void readiness.machinery?.warm.keep(bootable, config.warmDesktops),
+      // None is warm, but the golden machine of the common size is there for the next create.
+      onUse: (bootable) => readiness.machinery?.warm.prepare(bootable),
     },
   );
   const running = (): Vm[] => vms.all;
@@ -113,7 +117,8 @@ export async function openHost(config: VmHostConfig, log: Log): Promise<VmServic
   if (abilities.qemu !== null) await images.base.start();
   heartbeats.hurry();
   const shown = { config, url, abilities, readiness, vms, run, disk, images, sweep };
-  const parts = { localVolumes, liveVolumes, heartbeats, front, egress, told: told.promise };
+  const saving = { localVolumes, liveVolumes, recordings: base.recordings };
+  const parts = { ...saving, heartbeats, front, egress, told: told.promise };
   return new VmService({ ...shown, ...parts });
 }
 
@@ -132,10 +137,11 @@ async function openBase(config: VmHostConfig, log: Log): Promise<Base> {
   const homes = new Homes();
   const shareRecords = new ShareRecords(store, homes);
   const records = new PausedMachines({ store, shares: shareRecords, volumes, lanes, onChange });
-  const vms = new Vms({ records, volumes, log, onChange });
+  const recordings = await Recordings.open({ ...config, ...computer, log });
+  const vms = new Vms({ records, recordings, volumes, log, onChange });
   const capacity = new Capacity(config.capacity);
   const machines = { capacity, lanes, homes, vms };
-  const saved = { layersInUse, store, shareRecords, localVolumes, volumes };
+  const saved = { layersInUse, store, shareRecords, localVolumes, volumes, recordings };
   return { ...computer, config, log, events, ...machines, ...saved };
 }
 
@@ -161,6 +167,7 @@ async function makeReady(opening: Opening, bootable: Bootable): Promise<void> {
   } catch (error) {
     const reason = messageOf(error).slice(0, 500);
     readiness.notReady(reason);
+    for (const image of [images.desktop, ...images.onUse]) image.giveUp(reason);
     log.error({ reason }, "machines_impossible");
   }
   events.emit("changed");
@@ -174,6 +181,7 @@ async function makeDesktopsReady(
 ): Promise<void> {
   const first = warm.keep(bootable, config.warm);
   try {
+    for (const image of images.onUse) await image.start();
     await images.desktop.start(async () => void (await inTime(first, DESKTOP_PATIENCE_MS)));
   } catch (error) {
     log.error({ reason: messageOf(error) }, "desktops_impossible");
@@ -188,7 +196,9 @@ async function openMachinery(opening: Opening, bootable: Bootable): Promise<Mach
   const shared = openShared(opening, makers, saving);
   const { machines, states } = shared;
   const builds = openBuilds(opening, makers, saving);
-  return { driver, warm, placer, shared: machines, states, builds, shipper, closing };
+  const { canRecord } = opening.recordings;
+  const made = { driver, warm, placer, shared: machines, states, builds };
+  return { ...made, shipper, canRecord, closing };
 }
 
 /** What makes machines that nobody owns yet, and gives them to sandboxes. */

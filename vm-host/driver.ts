@@ -148,7 +148,12 @@ export interface Machine {
 }
 
 /** What only some drivers can. What is absent is refused as a missing capability. */
-export type Capability = "snapshots" | "volumes.mount" | "desktop" | "isolation.shared";
+export type Capability =
+  | "snapshots"
+  | "volumes.mount"
+  | "desktop"
+  | "recording"
+  | "isolation.shared";
 
 /** Makes machines. QEMU is the one there is. */
 export interface VmDriver {

@@ -17,6 +17,8 @@ export interface Machinery {
   shared: SharedMachines;
   builds: Builds;
   shipper: Shipper;
+  /** Desktops can be recorded. */
+  canRecord: boolean;
   /** Ends every call to the object store. */
   closing: AbortController;
 }
@@ -27,9 +29,12 @@ export function capabilitiesOf(
   images: Images,
 ): Set<Capability> {
   if (!machinery) return new Set();
-  const found = images.find(DESKTOP.name);
-  const hasDesktop = found !== null && "bootable" in found;
-  return new Set([...machinery.driver.capabilities, ...(hasDesktop ? ["desktop" as const] : [])]);
+  const image = images.find(DESKTOP.name);
+  const hasDesktop = image !== null && "bootable" in image;
+  const found = new Set(machinery.driver.capabilities);
+  if (hasDesktop) found.add("desktop");
+  if (hasDesktop && machinery.canRecord) found.add("recording");
+  return found;
 }
 
 /** Said of a host while it tries its first machine. */

@@ -15,9 +15,12 @@ import type { CacheSweep } from "./images/sweep.ts";
 import type { Run } from "./janitor.ts";
 import type { Machinery, Readiness } from "./machinery.ts";
 import type { Vms } from "./machines/vms.ts";
+import type { Recordings } from "./recording/recordings.ts";
 import type { Egress } from "./network/egress.ts";
 import type { LiveVolumes } from "./volumes/live-volumes.ts";
 import type { LocalVolumes } from "./volumes/local-volumes.ts";
+
+const NO_FFMPEG = "ffmpeg is missing (apt-get install --no-install-recommends ffmpeg).";
 
 /** What of the time to stop is left for all that comes after the pauses. */
 const AFTER_PAUSES_MS = 1_500;
@@ -32,6 +35,7 @@ export interface ServiceParts {
   sweep: CacheSweep;
   localVolumes: LocalVolumes;
   liveVolumes: LiveVolumes;
+  recordings: Recordings;
   heartbeats: Heartbeats<VmHeartbeat>;
   front: Server;
   egress: Egress | null;
@@ -58,7 +62,7 @@ export class VmService {
 
   /** What the banner says of this host. */
   get table(): TableLine[] {
-    const { abilities, readiness, images, config } = this.#parts;
+    const { abilities, readiness, images, config, recordings } = this.#parts;
     const { machinery, hint } = readiness;
     const { warm } = config;
     const none =
@@ -70,7 +74,8 @@ export class VmService {
     const weak = weaknessesOf(abilities).join(" ");
     const notes = [note, weak].filter(Boolean).join(" ");
     const hasDesktops = machinery !== null && images.desktop.bootable !== null;
-    const desktops = `keeps ${config.warmDesktops} warm (SVC_WARM_DESKTOP).`;
+    const unrecorded = recordings.canRecord ? "" : ` Not recorded: ${NO_FFMPEG}`;
+    const desktops = `keeps ${config.warmDesktops} warm (SVC_WARM_DESKTOP).${unrecorded}`;
     const withoutBase = "Their image is built once sandboxes are ready.";
     const missing = machinery ? images.desktop.hint : withoutBase;
     return [
@@ -85,8 +90,7 @@ export class VmService {
     const { heartbeats, front, egress, run, disk } = this.#parts;
     const { machinery } = readiness;
     disk.close();
-    images.base.close();
-    images.desktop.close();
+    images.all.close();
     sweep.close();
     vms.isDraining = true;
     await machinery?.states.pauseAll(config.stopMs - AFTER_PAUSES_MS);
@@ -94,6 +98,7 @@ export class VmService {
     localVolumes.close();
     if (machinery) await closeMachinery(machinery);
     await vms.close();
+    await this.#parts.recordings.close();
     await machinery?.warm.close();
     await heartbeats.stop();
     closeServer(front);

@@ -59,6 +59,11 @@ export class Customer {
     return id;
   }
 
+  /** Saves the live browser of a session in the profile that it began with. */
+  async saveProfile(id: string): Promise<void> {
+    await this.#call("POST", `/sessions/${id}/save-profile`, {});
+  }
+
   /** Every session with this status. */
   async list(status: "active" | "unknown"): Promise<SessionRecord[]> {
     const found: SessionRecord[] = [];

@@ -1,12 +1,11 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { replayOf } from "../recording/replay.ts";
 import type { Customer } from "../service/customer.ts";
 import type { SoakRecord } from "./record.ts";
 
-/** Each is waited for so long: all sessions have ended by then. */
-const WAIT_MS = 3_000;
 const END = /"tag":"svc\.(end|cut)"/;
 
-/** How many of the sessions that were created have no replay, or one that does not come to its end. */
+/** How many of the sessions that were created, all of which have ended, have no replay, or one that does not come to its end. */
 export async function missingReplays(
   customer: Customer,
   record: SoakRecord,
@@ -14,7 +13,9 @@ export async function missingReplays(
   let missing = 0;
   let broken = 0;
   for (const id of record.created) {
-    const text = await replayOf(customer, id, performance.now() + WAIT_MS).catch(() => "");
+    const text = await replayOf(customer, id, performance.now() + LIMITS.replayReadyMs).catch(
+      () => "",
+    );
     const end = text === null ? null : END.exec(text.slice(text.trimEnd().lastIndexOf("\n")));
     if (text === null) missing += 1;
     else if (!end) broken += 1;

@@ -1,4 +1,5 @@
 import { VmPlaced } from "@svc/contract/host-protocol/vms.ts";
+import { SCREEN_DEFAULT } from "@svc/contract/vm/machine.ts";
 import { mintHostBearer } from "@svc/contract/tokens.ts";
 import { writeAgent } from "../../scripts/bundle-agent.ts";
 import { tempFolder } from "../service/endings.ts";
@@ -55,9 +56,12 @@ export class VmHost {
     return bytes;
   }
 
-  /** The URL and headers of a machine's control socket. */
-  async socket(id: string): Promise<{ url: string; headers: Record<string, string> }> {
-    const url = new URL(`/vms/${id}/control`, this.url);
+  /** The URL and headers of a machine's control socket, or of its screen. */
+  async socket(
+    id: string,
+    what: "control" | "stream" = "control",
+  ): Promise<{ url: string; headers: Record<string, string> }> {
+    const url = new URL(`/vms/${id}/${what}`, this.url);
     url.protocol = "ws:";
     const claims = { org: "org_bench", id, expiresAt: Date.now() + MINUTE };
     const bearer = await mintHostBearer(HOST_TOKEN, claims);
@@ -68,6 +72,15 @@ export class VmHost {
     const source = { type: "image", name: "base" };
     const common = { kind: "sandbox", source, isolation: "dedicated", envs: {} };
     const body = JSON.stringify({ ...common, ...SIZE, ...size });
+    const bytes = await this.call("PUT", `/vms/${id}`, id, body);
+    return VmPlaced.parse(JSON.parse(Buffer.from(bytes).toString()));
+  }
+
+  /** A desktop of the common size. */
+  async placeDesktop(id: string): Promise<VmPlaced> {
+    const source = { type: "image", name: "desktop" };
+    const common = { kind: "desktop", source, isolation: "dedicated", envs: {} };
+    const body = JSON.stringify({ ...common, ...SIZE, resolution: SCREEN_DEFAULT });
     const bytes = await this.call("PUT", `/vms/${id}`, id, body);
     return VmPlaced.parse(JSON.parse(Buffer.from(bytes).toString()));
   }

@@ -10,7 +10,7 @@ const ANSWER_BYTES = 64 * 1024;
 const POLLS_MS = [1_000, 2_000, 3_000];
 /** A task is paid: a question that fails is asked again before the task is given up. */
 const LOST_POLLS = 3;
-/** How long a provider that takes no task of the key is left alone. */
+/** How long a provider that takes no task of the key is left alone; then it is asked whether it does now. */
 const REST_MS = 60_000;
 
 const CODE = /^[A-Z0-9_]{1,60}$/;
@@ -49,7 +49,10 @@ export interface CaptchaProviderOptions {
 /** A provider of solutions, in the dialect of createTask and getTaskResult. One for all sessions of the pool. */
 export class CaptchaProvider {
   readonly #options: CaptchaProviderOptions;
-  #restsUntil = 0;
+  /** How often it has said that it takes no task of the key. */
+  #refusals = 0;
+  #again: NodeJS.Timeout | null = null;
+  #isAtWork = true;
 
   constructor(options: CaptchaProviderOptions) {
     this.#options = options;
@@ -61,7 +64,15 @@ export class CaptchaProvider {
 
   /** Whether it takes tasks, as far as is known. */
   get isAtWork(): boolean {
-    return performance.now() >= this.#restsUntil;
+    return this.#isAtWork;
+  }
+
+  /** Asks for the balance, which costs nothing: whether the key is taken. One that does not say is taken to be at work. */
+  async check(): Promise<void> {
+    const { callMs } = this.#options;
+    const refusals = this.#refusals;
+    await this.#call("getBalance", {}, AbortSignal.timeout(callMs)).catch(() => {});
+    if (this.#refusals === refusals) this.#isAtWork = true;
   }
 
   /** The token that solves a challenge. Rejects with a `SolveFault`, or with the reason of `signal`. */
@@ -116,11 +127,20 @@ export class CaptchaProvider {
     if (errorId === 0) return read.data;
     const code = errorCode && CODE.test(errorCode) ? errorCode : "an error without a code";
     const blame = blameOf(code);
-    if (blame === "key" && this.isAtWork) {
-      this.#restsUntil = performance.now() + REST_MS;
-      this.#options.log.error({ provider: this.name, reason: code }, "captcha_provider_refuses");
-    }
+    if (blame === "key") this.#rest(code);
     throw new SolveFault(code, blame !== "try");
+  }
+
+  #rest(reason: string): void {
+    this.#refusals += 1;
+    if (this.#isAtWork)
+      this.#options.log.error({ provider: this.name, reason }, "captcha_provider_refuses");
+    this.#isAtWork = false;
+    if (this.#again) return;
+    this.#again = setTimeout(() => {
+      this.#again = null;
+      void this.check();
+    }, REST_MS).unref();
   }
 }
 

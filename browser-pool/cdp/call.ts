@@ -142,3 +142,11 @@ export function readCall(text: string): ClientCall | NoCall {
   reader.push(Buffer.from(text));
   return reader.end();
 }
+
+/** A client's call as the browser is sent it: what the client said besides does not reach the browser. */
+export function messageOf(call: ClientCall, id: number, sessionId: string): string | Buffer[] {
+  const { method, params, rawParams } = call;
+  const text = JSON.stringify({ id, method, sessionId, params });
+  if (!rawParams) return text;
+  return [Buffer.from(`${text.slice(0, -1)},"params":`), ...rawParams, Buffer.from("}")];
+}

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import type { ClientCall } from "./call.ts";
+import { type ClientCall, messageOf } from "./call.ts";
 import { type Envelope, EnvelopeReader, type JsonObject, isObject } from "./envelope.ts";
+import { HiddenTargets } from "./hidden-targets.ts";
 import { Inflow } from "./inflow.ts";
 import { tooLongText } from "./message-ends.ts";
 import { Outflow } from "./outflow.ts";
@@ -61,15 +62,16 @@ export class CdpMux {
   readonly inflow: Inflow;
   /** Bounds what waits for clients. */
   readonly outflow: Outflow;
+  /** A client has made a context of which it does not know yet. */
+  onContext: (browserContextId: string) => void = () => {};
+  /** A client's browser-level session has ended. */
+  onLeft: () => void = () => {};
   readonly #pipe: CdpPipe;
   readonly #wire: Wire;
   readonly #tree = new SessionTree();
   readonly #clients = new Set<MuxClient>();
   readonly #own = new Map<number, OwnCall>();
-  /** Sessions that the browser opened for clients that were not to see their targets. */
-  readonly #hidden = new Set<string>();
-  /** The only client that sees new targets now; null when all do. */
-  #seer: MuxClient | null = null;
+  readonly #hidden = new HiddenTargets();
   /** Null while a new target runs as soon as one client lets it. */
   #starts: Starts | null = null;
   /** Work that has to come before a page closes or goes elsewhere. */
@@ -147,8 +149,10 @@ export class CdpMux {
       client.answer({ id: call.id, error: NO_SESSION, ...where });
       return true;
     }
-    if (this.#lastWork && CLOSING.has(call.method)) {
-      void this.#lastWork().finally(() => this.#passLate(session, call));
+    const before = this.#lastWork && CLOSING.has(call.method) ? this.#lastWork() : null;
+    const waits = before ?? this.#hidden.blocks(client, call);
+    if (waits) {
+      void waits.finally(() => this.#passLate(session, call));
       return true;
     }
     if (call.method !== RESUME || !this.#starts) return this.#pass(session, call);
@@ -182,19 +186,20 @@ export class CdpMux {
     });
   }
 
-  /** Does work whose new targets only one client sees: browsers attach others to every target, and stop it for them. */
-  async unseen<Result>(client: MuxClient, work: () => Promise<Result>): Promise<Result> {
-    this.#seer = client;
-    try {
-      return await work();
-    } finally {
-      this.#seer = null;
-    }
+  /** Does work whose new targets only one client sees, while nobody else uses the browser. */
+  unseen<Result>(client: MuxClient, work: () => Promise<Result>): Promise<Result> {
+    return this.#hidden.during(client, work);
+  }
+
+  /** Opens a tab that only one client sees, while others use the browser. */
+  openUnseen<Result>(client: MuxClient, open: () => Promise<Result>): Promise<Result> {
+    return this.#hidden.open(client, () => this.call("Browser.getVersion"), open);
   }
 
   #forgetRoot(sessionId: string): void {
     // Nobody waits: a session that has ended already is as good.
     this.call("Target.detachFromTarget", { sessionId }).catch(() => {});
+    this.onLeft();
   }
 
   #receive(envelope: Envelope): void {
@@ -203,10 +208,12 @@ export class CdpMux {
       return;
     }
     const session = this.#tree.get(envelope.sessionId);
-    if (!session) return;
+    if (!session || this.#hidden.conceals(session.client, envelope)) return;
     const child = CHILD_EVENTS.has(envelope.method) ? envelope.child : null;
     const isAttached = envelope.method === "Target.attachedToTarget";
-    if (child && (this.#hidden.delete(child) || this.#hides(session, child, isAttached))) return;
+    if (child && this.#hidden.forget(child)) return;
+    if (child && isAttached && this.#hidden.hides(session.client, child, envelope))
+      return this.#letGo(session, child);
     if (child && isAttached) this.#begin(child, session, envelope);
     session.client.deliver(envelope, null, session.parent !== null);
     if (child && !isAttached) this.#forget(child);
@@ -226,13 +233,10 @@ export class CdpMux {
   }
 
   /** Lets go of a target that the browser has attached to a client that is not to see it. */
-  #hides(session: MuxSession, child: string, isAttached: boolean): boolean {
-    if (!isAttached || !this.#seer || session.client === this.#seer) return false;
-    this.#hidden.add(child);
+  #letGo(session: MuxSession, child: string): void {
     // Nobody waits: a target that has closed already is as good.
     this.call("Runtime.runIfWaitingForDebugger", {}, child).catch(() => {});
     this.call("Target.detachFromTarget", { sessionId: child }, session.id).catch(() => {});
-    return true;
   }
 
   /** Tells whom a message was for, of which there is only where it was to go. */
@@ -260,6 +264,7 @@ export class CdpMux {
     const call = this.#tree.takeCall(id);
     if (!call) return;
     if (call.method.startsWith("Target.attachTo")) this.#adopt(envelope, call);
+    if (call.method === "Target.createBrowserContext") this.#noteContext(envelope);
     call.client.deliver(envelope, call.clientId, call.session.parent !== null);
   }
 
@@ -268,6 +273,12 @@ export class CdpMux {
     const { result } = envelope.object();
     if (isObject(result) && typeof result.sessionId === "string")
       this.#tree.addChild(result.sessionId, call.session);
+  }
+
+  #noteContext(envelope: Envelope): void {
+    const { result } = envelope.object();
+    if (isObject(result) && typeof result.browserContextId === "string")
+      this.onContext(result.browserContextId);
   }
 
   #close(): void {
@@ -279,14 +290,6 @@ export class CdpMux {
     this.#own.clear();
     for (const client of clients) client.gone();
   }
-}
-
-/** A client's call as the browser is sent it: what the client said besides does not reach the browser. */
-function messageOf(call: ClientCall, id: number, sessionId: string): string | Buffer[] {
-  const { method, params, rawParams } = call;
-  const text = JSON.stringify({ id, method, sessionId, params });
-  if (!rawParams) return text;
-  return [Buffer.from(`${text.slice(0, -1)},"params":`), ...rawParams, Buffer.from("}")];
 }
 
 function settle(own: OwnCall, reply: JsonObject): void {

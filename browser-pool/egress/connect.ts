@@ -35,7 +35,10 @@ export async function connected(
   }
 }
 
-/** The connection with TLS, to who proves to be this host. */
+/**
+ * The connection to a proxy with TLS, to who proves to be this host by a certificate that this computer or NODE_EXTRA_CA_CERTS
+ * vouches for. Rejects with a `Refusal` that has the reason; the connection is closed then.
+ */
 export async function secured(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
   const secure = connectTls({ socket, host, ...(isIP(host) === 0 && { servername: host }) });
   try {
@@ -44,7 +47,16 @@ export async function secured(socket: Socket, host: string, signal: AbortSignal)
   } catch (error) {
     secure.on("error", () => {});
     secure.destroy();
-    throw error;
+    if (signal.aborted)
+      throw new Refusal("ERR_CONNECTION_TIMED_OUT", "it does not speak TLS in time");
+    const code = error instanceof Error && "code" in error ? String(error.code) : "no code";
+    // Set when the certificate alone is at fault. Typed as an error, and a code.
+    if (secure.authorizationError)
+      throw new Refusal(
+        "ERR_PROXY_CERTIFICATE_INVALID",
+        `its certificate is not accepted (${code})`,
+      );
+    throw new Refusal("ERR_PROXY_CONNECTION_FAILED", `TLS with it fails (${code})`);
   }
 }
 

@@ -42,7 +42,11 @@ export async function openDoor(nsenter: string, pid: number): Promise<Door> {
   helper.stderr?.on("data", (text) => (words = `${words}${String(text)}`.slice(-1_000)));
   const door = Promise.withResolvers<Door>();
   helper.once("error", door.reject);
-  helper.once("close", () => door.reject(new Error(`no way out of the browser: ${words.trim()}`)));
+  helper.once("close", (code, signal) => {
+    // One that is killed says nothing.
+    const why = words.trim() || `its helper ended with ${signal ?? code}`;
+    door.reject(new Error(`no way out of the browser: ${why}`));
+  });
   const made: Partial<Door> = {};
   helper.on("message", (_, socket) => {
     if (socket instanceof Server) made.server = socket;

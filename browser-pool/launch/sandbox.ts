@@ -50,18 +50,20 @@ export interface SandboxOptions {
   /** The writable folders: the slot's own, and the folder of files that Playwright shares. Their paths are the same inside. */
   folder: string;
   files: string;
+  /** Folders by the path under which the program sees them besides. */
+  writes: Readonly<Record<string, string>>;
+  reads: Readonly<Record<string, string>>;
   uid: number | null;
   cgroups: string[];
 }
 
 /** The command that runs `command` in namespaces of its own, with a read-only system and one folder. */
 export async function sandboxed(options: SandboxOptions, command: string[]): Promise<string[]> {
-  const { programs, folder, files, uid, cgroups } = options;
+  const { programs, folder, files, writes, reads, uid, cgroups } = options;
   const view = [
     ...(await machineView(programs.chromium)),
-    "--bind",
-    files,
-    files,
+    ...bound("--bind", { [files]: files, ...writes }),
+    ...bound("--ro-bind", reads),
     ...workspace(folder),
   ];
   const own = NAMESPACES.filter((name) => name !== "--unshare-net");
@@ -72,6 +74,9 @@ export async function sandboxed(options: SandboxOptions, command: string[]): Pro
   if (uid === null || programs.setpriv === null) return inner;
   return inCgroups(cgroups, [...asUser(programs.setpriv, uid), ...inner]);
 }
+
+const bound = (how: string, folders: Readonly<Record<string, string>>): string[] =>
+  Object.entries(folders).flatMap(([at, folder]) => [how, folder, at]);
 
 /** The uid that the browser sees as its own. Chromium refuses to be root: there it is another by name only. */
 function nameInside(uid: number | null): string {

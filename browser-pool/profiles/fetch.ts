@@ -24,8 +24,8 @@ async function bytesOf(response: Response): Promise<Buffer> {
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
     // Leaving the loop ends the connection.
-    if (size > LIMITS.profileSaveBodyBytes)
-      throw unloadable(`it is above ${LIMITS.profileSaveBodyBytes} bytes`);
+    if (size > LIMITS.profileStateBytes)
+      throw unloadable(`it is above ${LIMITS.profileStateBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -3,7 +3,7 @@ import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { setCookies } from "./cookies.ts";
-import { PartitionedStorage } from "./seeding-tab.ts";
+import { PartitionedStorage } from "./frames-tab.ts";
 import { visitOrigins } from "./visits.ts";
 
 /** A browser that is to have a state. */

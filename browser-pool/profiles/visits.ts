@@ -1,9 +1,13 @@
 import type { StorageOrigin } from "@svc/contract/browser/storage-origin.ts";
 import * as z from "zod";
+import type { JsonObject } from "../cdp/envelope.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import { type CdpEvent, OwnClient } from "../cdp/own-client.ts";
-import { OUTER_PAGE, restoringPage } from "./page-scripts.ts";
-import { type Reports, SeedingTab } from "./seeding-tab.ts";
+import { FramesTab } from "./frames-tab.ts";
+import { OUTER_PAGE, restoringPage } from "./write-scripts.ts";
+
+/** How many entries were lost, by origin; null for an origin that could not be visited. */
+export type Reports = Map<string, number | null>;
 
 const Paused = z.object({ requestId: z.string(), request: z.object({ url: z.string() }) });
 
@@ -27,9 +31,10 @@ export async function visitOrigins(mux: CdpMux, stored: StorageOrigin[]): Promis
     return await mux.unseen(client, async () => {
       await client.call("Fetch.enable");
       const visits = bySecurity(origins).map(([scheme, some]) => {
-        const tab = new SeedingTab(client, scheme);
+        const open = (params: JsonObject) => client.call("Target.createTarget", params);
+        const tab = new FramesTab(client, { scheme, open });
         pages.set(tab.url, OUTER_PAGE);
-        return tab.visit(some);
+        return tab.visit(some, z.number());
       });
       const visited = await Promise.all(visits);
       return new Map([...reports, ...visited.flatMap((some) => [...some])]);
@@ -49,7 +54,7 @@ function pageOf(stored: StorageOrigin): string | null {
 }
 
 /** Origins by the scheme of the page around them: with one that is not secure no frame is secure, in a secure one only secure frames load. */
-function bySecurity(origins: string[]): ["http" | "https", string[]][] {
+export function bySecurity(origins: string[]): ["http" | "https", string[]][] {
   const secure = origins.filter(isSecure);
   const other = origins.filter((origin) => !isSecure(origin));
   const groups: ["http" | "https", string[]][] = [
@@ -64,21 +69,27 @@ function isSecure(origin: string): boolean {
   return protocol === "https:" || /^(.+\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
 }
 
-function answer(client: OwnClient, pages: Map<string, string>, event: CdpEvent): void {
+/** Answers a request that waits: with a page, or not at all. */
+export function answer(
+  client: OwnClient,
+  pages: ReadonlyMap<string, string>,
+  event: CdpEvent,
+): void {
   const paused = Paused.safeParse(event.params).data;
   if (event.method !== "Fetch.requestPaused" || !paused) return;
   const { requestId, request } = paused;
+  const sessionId = event.sessionId ?? undefined;
   const page = pages.get(request.url);
-  const html = [{ name: "content-type", value: "text/html; charset=utf-8" }];
   const answered =
     page === undefined
-      ? client.call("Fetch.failRequest", { requestId, errorReason: "BlockedByClient" })
-      : client.call("Fetch.fulfillRequest", {
-          requestId,
-          responseCode: 200,
-          responseHeaders: html,
-          body: Buffer.from(page).toString("base64"),
-        });
+      ? client.call("Fetch.failRequest", { requestId, errorReason: "BlockedByClient" }, sessionId)
+      : client.call("Fetch.fulfillRequest", { requestId, ...documentOf(page) }, sessionId);
   // A request that is gone wants no answer.
   answered.catch(() => {});
 }
+
+const documentOf = (page: string): JsonObject => ({
+  responseCode: 200,
+  responseHeaders: [{ name: "content-type", value: "text/html; charset=utf-8" }],
+  body: Buffer.from(page).toString("base64"),
+});

@@ -1,7 +1,8 @@
 import { canServe } from "@svc/contract/host-protocol/exits.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
-import { type Slot, inBrowser } from "../slots/slot.ts";
+import { inBrowser } from "../launch/in-browser.ts";
+import type { Slot } from "../slots/slot.ts";
 import { BlockWatch } from "./block-watch.ts";
 import type { Exits } from "./exits.ts";
 import { Ladder } from "./ladder.ts";

@@ -86,9 +86,15 @@ async function reach({ scheme, host, port }: ProxyServer, signal: AbortSignal): 
     const socket = await connected(found, port, signal);
     return scheme === "https" ? await secured(socket, host, signal) : socket;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "no connection";
-    throw unreached(signal.aborted ? "it is not reached in time" : `it is not reached: ${code}`);
+    throw unreached(reasonOf(error, signal.aborted));
   }
+}
+
+function reasonOf(error: unknown, isLate: boolean): string {
+  if (error instanceof Refusal && error.reason !== null) return error.reason;
+  if (isLate) return "it is not reached in time";
+  const code = error instanceof Error && "code" in error ? String(error.code) : "no connection";
+  return `it is not reached: ${code}`;
 }
 
 /** A look-up of the system cannot be stopped: nobody waits for it once `signal` ends. */

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RecordingMask } from "@svc/contract/browser/recording.ts";
+import { STILL_SCRIPT } from "./still-script.ts";
 
 /** The name of the isolated world that pages are recorded in. */
 export const WORLD = "svc_recorder";
@@ -13,8 +14,16 @@ export const TAKE = `globalThis.${RECORDER}?.take() ?? ""`;
 /** A document was opened anew by `document.open`, which takes its listeners away. */
 export const AGAIN = `globalThis.${RECORDER}?.again()`;
 
-/** How long a document has after its DOM is there before it is looked at: its first picture and its load come first. */
+/**
+ * How long a document has after its DOM is there before rrweb looks at it, and how much longer it may be busy. Its first picture,
+ * its load and whatever its client does next come first: a document that is left by then has a still alone, which is cheap.
+ */
+const SETTLE_MS = 250;
 const IDLE_MS = 250;
+/** A document that somebody uses is recorded at once: what they do is to be in it. */
+const USES = ["pointermove", "pointerdown", "keydown", "wheel", "input"];
+/** A still that was taken no longer ago is as good as another. */
+const TAKEN_MS = 250;
 const PUSH_MS = 200;
 const PUSH_SIZE = 64 * 1024;
 /** Beyond it a document that nobody asks loses what it has gathered; the next snapshot has what is there then. */
@@ -54,6 +63,11 @@ export async function readRrweb(): Promise<string> {
  */
 const SECRETS = `
   const passwords = new WeakSet();
+  // A page may show one before anybody looks at it.
+  new MutationObserver((changes) => {
+    for (const { target, oldValue } of changes)
+      if (oldValue?.toLowerCase() === "password") passwords.add(target);
+  }).observe(document, { subtree: true, attributeFilter: ["type"], attributeOldValue: true });
   const NAMES = /card[-_ ]?(num|no|nr|holder|code|exp)|(^|[^a-z])cc[-_ ]?(num|no|name|csc|cvc|cvv|exp)|cvc|cvv|(^|[^a-z])csc([^a-z]|$)|security[-_ ]?code|(^|[^a-z])t?otp([^a-z]|$)|one[-_ ]?time|pass[-_ ]?(code|word|phrase)|(verification|auth)[-_ ]?code|(^|[^a-z])([2m]fa|pin)([^a-z]|$)/i;
   const isSecret = (element) => {
     if (!element || passwords.has(element)) return true;
@@ -123,32 +137,6 @@ const BUFFER = `
     else timer ||= setTimeout(push, ${PUSH_MS});
   };`;
 
-/** Begins once the document is idle, at the latest when it goes. */
-const LISTEN = `
-  const soon = () => requestIdleCallback(begin, { timeout: ${IDLE_MS} });
-  const listen = () => {
-    if (document.readyState === "loading") addEventListener("DOMContentLoaded", soon, { once: true });
-    else soon();
-    const leave = () => {
-      begin();
-      catchUp();
-      push();
-    };
-    addEventListener("pagehide", leave, true);
-    addEventListener("visibilitychange", push, true);
-  };
-  const again = () => {
-    stop?.();
-    stop = null;
-    listen();
-  };
-  const take = () => {
-    begin();
-    // Nobody asks again: what was lost in this second must be in it.
-    catchUp();
-    return join();
-  };`;
-
 const COMMON = `maskInputOptions: { input: true, textarea: true, select: true },
         inlineStylesheet: true,
         recordCrossOriginIframes: false,
@@ -156,12 +144,101 @@ const COMMON = `maskInputOptions: { input: true, textarea: true, select: true },
         sampling: { mousemove: 50, scroll: 100 },
         errorHandler: () => true,`;
 
-const OPTIONS: Record<RecordingMask | "secrets", string> = {
-  secrets: `maskInputFn: (text, element) => (isSecret(element) ? hidden(text) : text)`,
-  inputs: `maskInputFn: hidden`,
-  all: `maskInputFn: hidden, maskTextSelector: "*",
-    blockSelector: "img, picture, video, audio, svg, canvas, object, embed"`,
-};
+/** Has rrweb record the document from now on. */
+const BEGIN = `
+  const begin = () => {
+    if (stop || !document.documentElement) return;
+    // Else a document that loads for long would be looked at when it has loaded.
+    Object.defineProperty(document, "readyState", { value: "interactive", configurable: true });
+    try {
+      // Loaded anew for a document that was opened anew: its nodes are numbered from 1.
+      const holder = {};
+      load.call(holder, undefined, undefined, undefined, silent, registry);
+      rrweb = holder.rrwebRecord.record;
+      stop = rrweb({
+        emit,
+        maskInputFn: maskInput,
+        ...(MASKS_ALL && { maskTextSelector: "*", blockSelector: [...BLOCKED].join() }),
+        ${COMMON}
+      }) ?? (() => {});
+    } catch {}
+    delete document.readyState;
+    ready();
+    eye.disconnect();
+  };`;
+
+/** Begins once the document is idle. One that goes before has a still. */
+const LISTEN = `
+  const uses = ${JSON.stringify(USES)};
+  // A document that has not changed since it was told of needs no other still: its client does not wait for one.
+  let isTold = false;
+  const eye = new MutationObserver(() => {
+    isTold = false;
+    eye.disconnect();
+  });
+  const tell = () => {
+    if (stop || !document.documentElement) return;
+    try {
+      lines.push(still());
+    } catch {
+      return;
+    }
+    push();
+    // Style sheets that come later are no change of the document.
+    isTold = isPlain && document.readyState === "complete";
+    if (isTold)
+      eye.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+  };
+  const soon = () => {
+    requestIdleCallback(tell);
+    setTimeout(() => requestIdleCallback(begin, { timeout: ${IDLE_MS} }), ${SETTLE_MS});
+  };
+  const listen = () => {
+    if (document.readyState === "loading") addEventListener("DOMContentLoaded", soon, { once: true });
+    else soon();
+    addEventListener("pagehide", leave, true);
+    addEventListener("visibilitychange", push, true);
+    for (const use of uses) addEventListener(use, begin, { capture: true, passive: true });
+  };
+  const ready = () => {
+    for (const use of uses) removeEventListener(use, begin, true);
+  };
+  /** Puts what nobody can ask for later among the lines. */
+  const finish = () => {
+    if (stop) return catchUp();
+    if (!document.documentElement || (isTold && eye.takeRecords().length === 0)) return;
+    try {
+      lines.push(still());
+      isTold &&= isPlain;
+    } catch {
+      begin();
+    }
+  };
+  let takenAt = Number.NEGATIVE_INFINITY;
+  const leave = () => {
+    // Somebody has just asked, because the document goes.
+    if (stop || performance.now() - takenAt > ${TAKEN_MS}) finish();
+    push();
+  };
+  const again = () => {
+    stop?.();
+    stop = null;
+    isTold = false;
+    listen();
+  };
+  const take = () => {
+    finish();
+    takenAt = performance.now();
+    return join();
+  };`;
+
+/** Elements of which the mask `all` leaves the size. */
+const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", "embed"];
+
+const masks = (mask: RecordingMask | null): string => `
+  const maskInput = (text, element) => ${mask === null ? "(isSecret(element) ? hidden(text) : text)" : "hidden(text)"};
+  const MASKS_ALL = ${mask === "all"};
+  const BLOCKED = new Set(${JSON.stringify(mask === "all" ? BLOCKED : [])});`;
 
 /**
  * The script that records a document, for an isolated world: what a page makes of JSON, Promise or MutationObserver is not
@@ -182,24 +259,10 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   const load = function (exports, module, define, console, customElements) {${rrweb}};
   const hidden = (text) => (text ? "********" : "");
   ${SECRETS}
+  ${masks(mask)}
   ${BUFFER}
-  const begin = () => {
-    if (stop || !document.documentElement) return;
-    // Else a document that loads for long would be looked at when it has loaded.
-    Object.defineProperty(document, "readyState", { value: "interactive", configurable: true });
-    try {
-      // Loaded anew for a document that was opened anew: its nodes are numbered from 1.
-      const holder = {};
-      load.call(holder, undefined, undefined, undefined, silent, registry);
-      rrweb = holder.rrwebRecord.record;
-      stop = rrweb({
-        emit,
-        ${OPTIONS[mask ?? "secrets"]},
-        ${COMMON}
-      }) ?? (() => {});
-    } catch {}
-    delete document.readyState;
-  };
+  ${STILL_SCRIPT}
+  ${BEGIN}
   ${LISTEN}
   globalThis.${RECORDER} = { take, again };
   listen();

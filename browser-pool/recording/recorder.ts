@@ -1,9 +1,11 @@
-import { inTime } from "@svc/host-kit/deadline.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
 import { type WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
 import { AGAIN, TAKE, WORLD } from "./page-script.ts";
+import { customLine } from "./replay-file.ts";
+import { eventsOf, isStill } from "./still.ts";
 
 /** How long pages are waited for that are to give their last events: a page may be busy, or stand at a dialog. */
 const LAST_MS = 2_500;
@@ -19,6 +21,9 @@ export type Sink = (line: string) => void;
 export class Recorder {
   readonly #pages: WatchedPages;
   readonly #sink: Sink;
+  /** Texts that wait for a still which is unpacked: lines come in the order in which they were told. */
+  #unpacking = 0;
+  #order: Promise<void> = Promise.resolve();
 
   private constructor(mux: CdpMux, source: (binding: string) => string, sink: Sink) {
     const script = { world: WORLD, source, isAwaited: true };
@@ -38,14 +43,19 @@ export class Recorder {
     const recorder = new Recorder(mux, source, sink);
     await recorder.#pages.open();
     // The events of a page that is closed would be lost with it.
-    mux.beforeClosing(async () => void (await inTime(recorder.#takeAll(), AHEAD_MS)));
+    mux.beforeClosing(async () => {
+      const taken = await inTime(recorder.#takeAll(), AHEAD_MS);
+      if (taken === LATE) sink(customLine("svc.gap", {}, Date.now()));
+    });
     return recorder;
   }
 
-  /** Takes the last events of all pages and lets go of the browser. */
-  async stop(): Promise<void> {
-    await inTime(this.#takeLast(), LAST_MS);
+  /** Takes the last events of all pages and lets go of the browser. False: a page was too slow to give them. */
+  async stop(): Promise<boolean> {
+    const taken = await inTime(this.#takeLast(), LAST_MS);
     this.close();
+    await this.#order;
+    return taken !== LATE;
   }
 
   /** Lets go of the browser at once. */
@@ -79,9 +89,20 @@ export class Recorder {
   #add(text: string, tab: string, frameId: string): void {
     // The frame of a page has the name of the page.
     const where = frameId === tab ? "" : `,"frameId":${JSON.stringify(frameId)}`;
-    for (const line of text.split("\n"))
-      if (line.startsWith('{"') && line.endsWith("}"))
-        this.#sink(`${line.slice(0, -1)},"tabId":${JSON.stringify(tab)}${where}}`);
+    const end = `,"tabId":${JSON.stringify(tab)}${where}}`;
+    const lines = text.split("\n");
+    if (this.#unpacking === 0 && !lines.some(isStill)) return this.#write(lines, end);
+    this.#unpacking += 1;
+    const unpack = async (): Promise<void> => {
+      for (const line of lines) this.#write(isStill(line) ? await eventsOf(line) : [line], end);
+      this.#unpacking -= 1;
+    };
+    this.#order = this.#order.then(unpack);
+  }
+
+  #write(lines: string[], end: string): void {
+    for (const line of lines)
+      if (line.startsWith('{"') && line.endsWith("}")) this.#sink(line.slice(0, -1) + end);
   }
 
   /** A page script that has begun with the document before begins again. */

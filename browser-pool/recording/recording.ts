@@ -7,6 +7,7 @@ import type { WaitingReplay } from "./waiting-replay.ts";
 
 /** How old what was recorded is at most before it is on the disk: after a kill, all but that is there. */
 const FLUSH_MS = 500;
+const TOO_SLOW = "a page was too busy to give its last events";
 
 export interface RecordingParts {
   file: ReplayFile;
@@ -66,15 +67,15 @@ export class Recording {
 
   async #stop(): Promise<void> {
     const endedAt = Date.now();
-    await this.#recorder?.stop();
+    const isWhole = (await this.#recorder?.stop()) ?? true;
     clearInterval(this.#timer);
-    void this.#finish(endedAt).finally(this.#finished.resolve);
+    void this.#finish(endedAt, isWhole ? null : TOO_SLOW).finally(this.#finished.resolve);
   }
 
-  async #finish(endedAt: number): Promise<void> {
+  async #finish(endedAt: number, missing: string | null): Promise<void> {
     const { file, draft, waiting, log, onEnd } = this.#parts;
     try {
-      const { lines, cut } = await file.finish(endedAt);
+      const { lines, cut } = await file.finish(endedAt, missing);
       if (cut !== null) log.warn({ reason: cut }, "replay_cut");
       if (this.#isDropped) {
         await rm(draft, { force: true });

@@ -57,8 +57,7 @@ async function finishDraft(draft: WaitingReplay, into: string): Promise<WaitingR
   try {
     await copyLines(path, file);
   } finally {
-    file.end(WHY);
-    ({ lines } = await file.finish(Date.now()));
+    ({ lines } = await file.finish(Date.now(), WHY));
   }
   await rename(copy, finished);
   await rm(path);

@@ -109,12 +109,15 @@ export class ReplayFile {
     return this.#work;
   }
 
-  /** Ends the stream and closes the file. Rejects when not even that can be written. */
-  async finish(now: number): Promise<Finished> {
+  /**
+   * Ends the stream and closes the file. Rejects when not even that can be written. `missing`: why there are lines that
+   * never came; those that did are all kept.
+   */
+  async finish(now: number, missing: string | null = null): Promise<Finished> {
     try {
       await this.flush();
-      if (this.#cut === null && (await this.#tryEnd(now)))
-        return { lines: this.#last.lines, cut: null };
+      if (this.#cut === null && (await this.#tryEnd(endLine(missing, now))))
+        return { lines: this.#last.lines, cut: missing };
       const reason = this.#cut ?? "the disk is full";
       return { lines: await this.#endCut(reason, now), cut: reason };
     } finally {
@@ -145,9 +148,9 @@ export class ReplayFile {
     if (this.#marks.length > MARKS) this.#marks.splice(1, 1);
   }
 
-  async #tryEnd(now: number): Promise<boolean> {
+  async #tryEnd(line: string): Promise<boolean> {
     try {
-      await this.#append([customLine("svc.end", {}, now)], constants.Z_DEFAULT_COMPRESSION);
+      await this.#append([line], constants.Z_DEFAULT_COMPRESSION);
       await write(this.#file, endOf(this.#last), this.#last.at);
       return true;
     } catch {
@@ -156,7 +159,7 @@ export class ReplayFile {
   }
 
   async #endCut(reason: string, now: number): Promise<number> {
-    const line = customLine("svc.cut", { reason: reason.slice(0, 100) }, now);
+    const line = endLine(reason, now);
     // Up to the end of the last block that it has on the disk.
     const { blocks } = await this.#file.stat();
     const room = Math.max(this.#last.at, blocks * BLOCK_BYTES);
@@ -175,6 +178,12 @@ export class ReplayFile {
     throw new Error(reason);
   }
 }
+
+/** The last line of a replay. */
+const endLine = (missing: string | null, now: number): string =>
+  missing === null
+    ? customLine("svc.end", {}, now)
+    : customLine("svc.cut", { reason: missing.slice(0, 100) }, now);
 
 async function packAfter(mark: Mark, lines: string[], level: number) {
   const bytes = Buffer.from(`${lines.join("\n")}\n`);

@@ -5,12 +5,16 @@ import { callerOf, isFromGateway } from "@svc/host-kit/bearer.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import { createHostServer } from "@svc/host-kit/server.ts";
+import type { Feeds } from "../observing/feeds.ts";
 import type { ServedVersions } from "../playwrights/served-versions.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { SlotCall } from "./call.ts";
 import { openCdp } from "./cdp.ts";
 import { discover } from "./discovery.ts";
+import { openFeed } from "./feed.ts";
+import { readFiles, writeFile } from "./files.ts";
 import { drain, endSlot, placeSlot, seeSlot, setSlotDomains } from "./slots.ts";
+import { readState } from "./state.ts";
 import { openWire } from "./ws.ts";
 
 const TOO_MANY = `This session has ${LIMITS.sessionSockets} sockets of /ws and /cdp open, the most that it may have: close one, then connect again.\n`;
@@ -19,6 +23,9 @@ const ROUTES = new Map<string, Record<string, (call: SlotCall) => Promise<void>>
   Object.entries({
     slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
     "slots/allowed-domains": { POST: setSlotDomains },
+    "slots/feed": { POST: openFeed },
+    "slots/state": { POST: readState },
+    "slots/files": { GET: readFiles, HEAD: readFiles, PUT: writeFile },
     cdp: { GET: discover },
     drain: { POST: drain },
   }),
@@ -27,6 +34,7 @@ const UPGRADES = { ws: openWire, cdp: openCdp };
 
 export interface Front {
   sessions: Sessions;
+  feeds: Feeds;
   served: ServedVersions;
   hostToken: string;
   log: Log;
@@ -56,8 +64,8 @@ async function answer(
   front.onCall();
   const route = Object.entries(methods).find(([method]) => method === request.method)?.[1];
   if (!route) return replyText(response, 405, "Method not allowed\n");
-  const { sessions, log, served } = front;
-  await route({ sessions, log, served, id, org: caller.org, request, response });
+  const { sessions, feeds, log, served } = front;
+  await route({ sessions, feeds, log, served, id, org: caller.org, request, response });
 }
 
 async function upgrade(

@@ -2,6 +2,7 @@ import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { setAlarm } from "@svc/host-kit/alarm.ts";
+import type { Feed } from "../observing/feed.ts";
 import type { Ladder } from "../proxies/ladder.ts";
 import type { Slot } from "../slots/slot.ts";
 import { CustomerSockets } from "../customer-sockets.ts";
@@ -17,6 +18,11 @@ const GOODBYES = {
   stopped: { code: CLOSE_CODES.gone, reason: "The browser pool stops." },
 } as const satisfies Record<EndReason, { code: number; reason: string }>;
 
+interface Goodbye {
+  code: number;
+  reason: string;
+}
+
 /** A session on this pool: a slot and the customer sockets on it. */
 export class Session {
   readonly id: string;
@@ -27,6 +33,8 @@ export class Session {
   readonly isConfined: boolean;
   readonly #ladder: Ladder | null;
   readonly #cancelDeadline: () => void;
+  #feed: Feed | null = null;
+  #goodbye: Goodbye | null = null;
 
   constructor(
     id: string,
@@ -49,7 +57,17 @@ export class Session {
     this.#cancelDeadline();
     const { code, reason: words } = GOODBYES[reason];
     const { excess } = this.slot;
-    this.sockets.end(code, excess ? `The session has ended: ${excess}.` : words);
+    this.#goodbye = { code, reason: excess ? `The session has ended: ${excess}.` : words };
+    this.sockets.end(this.#goodbye.code, this.#goodbye.reason);
+    this.#feed?.end(this.#goodbye.code, this.#goodbye.reason);
+  }
+
+  /** Who watches has a new feed; the one before ends. Watching keeps no session alive. */
+  watchedBy(feed: Feed): void {
+    this.#feed?.cut();
+    this.#feed = feed;
+    // The session ended while the feed was opening.
+    if (this.#goodbye) feed.end(this.#goodbye.code, this.#goodbye.reason);
   }
 
   report(ended?: HostEndReason): SlotReport {

@@ -12,6 +12,7 @@ import type { Ladder } from "../proxies/ladder.ts";
 import type { Exit, Exits } from "../proxies/exits.ts";
 import { type CaptchaMeans, beginSolving } from "../captcha/begin.ts";
 import type { Profiles } from "../profiles/profiles.ts";
+import type { ProfileSaver } from "../profiles/save-on-end.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import { KINDS, type Shelves } from "../slots/shelves.ts";
 import type { Slot } from "../slots/slot.ts";
@@ -35,6 +36,7 @@ export interface SessionsOptions {
   /** Why a kind is not served here, with the fix; null when it is. */
   hintOf: (kind: BrowserKind) => string | null;
   profiles: Profiles;
+  saver: ProfileSaver;
   exits: Exits;
   /** Null: no captcha provider is configured. */
   captcha: CaptchaMeans | null;
@@ -252,6 +254,9 @@ export class Sessions {
     });
     this.#sessions.set(id, session);
     slot.open(ask.allowedDomains ?? []);
+    const { saveProfile } = ask;
+    if (saveProfile !== undefined)
+      slot.beforeEnd(() => this.#options.saver.save(id, saveProfile, slot));
     void slot.died.then(() => this.#finish(id, "browser_crashed"));
     this.#options.log.info({ slot: slot.number, acquiredMs, ...proxy }, "session_placed");
     this.#options.onChange();

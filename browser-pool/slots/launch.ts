@@ -10,6 +10,8 @@ import { CdpPipe } from "../cdp/pipe.ts";
 import type { Allowance } from "../egress/allowance.ts";
 import { Forwarder } from "../egress/forwarder.ts";
 import { PlainWire } from "../egress/plain-wire.ts";
+import { DOWNLOADS_AT, Downloads, withDownloads } from "../files/downloads.ts";
+import { SHOWN_AT, SessionFiles, shownOf } from "../files/session-files.ts";
 import { SLOT_CAPS } from "../launch/caps.ts";
 import { FIRST_SLOT_UID, type Fitness } from "../launch/fitness.ts";
 import { fastFlags, headedFlags } from "../launch/flags.ts";
@@ -22,7 +24,9 @@ import type { PlaywrightProcesses } from "../playwrights/processes.ts";
 import { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { STEALTH_ENVIRONMENT } from "../stealth/flags.ts";
 import { Shim } from "../stealth/shim.ts";
-import { type Browser, Slot, type SlotParts, inBrowser, removeSlot } from "./slot.ts";
+import { inBrowser } from "../launch/in-browser.ts";
+import { VisitedOrigins } from "../profiles/visited.ts";
+import { type Browser, Slot, type SlotParts, removeSlot } from "./slot.ts";
 
 /** Ends a launch that hangs. A sound launch on a small, busy computer takes up to a third of it. */
 const LAUNCH_MS = 60_000;
@@ -62,14 +66,16 @@ export async function launchSlot(
   const root = rootOf(plan.folder);
   const shared = { files: filesOf(root, key), egress: egressOf(root, key) };
   const forwarder = new Forwarder(plan.allowance);
-  const parts: SlotParts = { folder, shared, forwarder, cgroups: [], process: null };
+  const kept = `${folder}-files`;
+  const files = new SessionFiles(kept, shared.files);
+  const parts: SlotParts = { folder, shared, kept, files, forwarder, cgroups: [], process: null };
   const abort = (): void => void parts.process?.kill();
   signal.addEventListener("abort", abort);
   try {
     const browser = await start(plan, parts, index);
     signal.throwIfAborted();
     const [connected] = await Promise.all([
-      connect(browser, plan, key, new PlainWire(forwarder)),
+      connect(browser, plan, key, parts),
       openWayOut(plan, browser, forwarder, number),
     ]);
     return new Slot({ number, index, kind: kindOf(plan) }, parts, connected);
@@ -99,7 +105,14 @@ async function start(plan: SlotPlan, parts: SlotParts, index: number): Promise<S
   await prepare(parts, uid, fitness.playwrightUid);
   if (cgroups) parts.cgroups = await cgroups.add(basename(folder), SLOT_CAPS);
   const { programs } = fitness;
-  const sandbox = { programs, folder, files: parts.shared.files, uid, cgroups: parts.cgroups };
+  const { kept, shared } = parts;
+  const own = {
+    folder,
+    files: shared.files,
+    writes: { [DOWNLOADS_AT]: shared.files },
+    reads: { [SHOWN_AT]: shownOf(kept) },
+  };
+  const sandbox = { programs, ...own, uid, cgroups: parts.cgroups };
   parts.process = new SandboxedProcess(await sandboxed(sandbox, browserCommand(plan, folder)));
   return parts.process;
 }
@@ -134,6 +147,7 @@ async function prepare(
 ): Promise<void> {
   const { folder, shared, forwarder } = parts;
   for (const path of [folder, shared.files]) await mkdir(path);
+  await parts.files.prepare();
   await forwarder.listen(shared.egress);
   await chmod(folder, 0o700);
   if (uid !== null) await chown(folder, uid, uid);
@@ -148,21 +162,22 @@ async function connect(
   process: SandboxedProcess,
   plan: SlotPlan,
   key: string,
-  wire: PlainWire,
+  { forwarder, shared, files }: SlotParts,
 ): Promise<Browser> {
   const pipe = new CdpPipe(process.toInside, process.fromInside);
   const end = Promise.withResolvers<void>();
   let isDead = false;
   const died = end.promise.then(() => void (isDead = true));
+  const wire = withDownloads(new PlainWire(forwarder), shared.files);
   const mux = new CdpMux(pipe, end.resolve, wire);
   void process.exited.then(end.resolve);
   const playwrights = new SlotPlaywrights(plan.playwrights, { key, kind: kindOf(plan) }, mux, pipe);
   try {
-    await inBrowser(prepared(mux), LAUNCH_MS, died);
+    const visited = await inBrowser(prepared(mux, files), LAUNCH_MS, died);
     const shim = plan.xvfb ? await inBrowser(unmark(mux, plan), LAUNCH_MS, died) : null;
     // Pages see an attached Playwright: nothing attaches to a stealth browser before a client asks for it.
     if (!plan.xvfb) await inBrowser(playwrights.prove(), LAUNCH_MS, died);
-    return { pipe, mux, playwrights, shim, died };
+    return { pipe, mux, playwrights, visited, shim, died };
   } catch (error) {
     throw isDead ? new EarlyEnd(messageOf(error)) : error;
   }
@@ -173,9 +188,11 @@ function unmark(mux: CdpMux, { playwrights: { log } }: SlotPlan): Promise<Shim> 
   return Shim.start(mux, (reason) => log.warn({ reason }, "override_refused"));
 }
 
-async function prepared(mux: CdpMux): Promise<void> {
+async function prepared(mux: CdpMux, files: SessionFiles): Promise<VisitedOrigins> {
   // The cookie store is opened so that a session with a profile need not wait for it.
-  await Promise.all([ensurePage(mux), mux.call("Storage.getCookies")]);
+  const opened = mux.call("Storage.getCookies");
+  await Promise.all([ensurePage(mux), opened, Downloads.start(mux, files)]);
+  return VisitedOrigins.start(mux);
 }
 
 /** Every new session has a page. Some Chromiums start with one. */

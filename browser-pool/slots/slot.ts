@@ -2,19 +2,23 @@ import { rm } from "node:fs/promises";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { removeGroups } from "@svc/host-kit/cgroups.ts";
-import { LATE, inTime } from "@svc/host-kit/deadline.ts";
+import { inTime } from "@svc/host-kit/deadline.ts";
 import { type CaptchaEvent, CaptchaSolver, type CaptchaSolverOptions } from "../captcha/solver.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpPipe } from "../cdp/pipe.ts";
 import type { Forwarder } from "../egress/forwarder.ts";
+import type { SessionFiles } from "../files/session-files.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { FILES_CAP } from "../launch/caps.ts";
 import type { SandboxedProcess } from "../launch/process.ts";
 import type { SlotPlaywrights } from "../playwrights/slot-playwrights.ts";
 import { type Lost, loadState } from "../profiles/load.ts";
+import { LiveState } from "../profiles/live-state.ts";
+import type { VisitedOrigins } from "../profiles/visited.ts";
 import type { Exit } from "../proxies/exits.ts";
 import type { Shim } from "../stealth/shim.ts";
 import type { Recording } from "../recording/recording.ts";
+import { inBrowser } from "../launch/in-browser.ts";
 import { watchFolder } from "./folder-watch.ts";
 
 /** Refusals that the forwarder tells in a page of its own, as `Failures` has them. */
@@ -28,6 +32,9 @@ export interface SlotParts {
   folder: string;
   /** The folder of files of uploads and downloads, and the socket that API requests leave by. */
   shared: { files: string; egress: string };
+  /** The folder of the files that are kept for the customer. */
+  kept: string;
+  files: SessionFiles;
   forwarder: Forwarder;
   cgroups: string[];
   process: SandboxedProcess | null;
@@ -38,6 +45,7 @@ export interface Browser {
   pipe: CdpPipe;
   mux: CdpMux;
   playwrights: SlotPlaywrights;
+  visited: VisitedOrigins;
   /** Null: the browser is of kind `fast`. */
   shim: Shim | null;
   /** Resolves when the browser has died, by itself or by `close` of its slot. */
@@ -61,6 +69,8 @@ export class Slot implements SlotNames {
   readonly pipe: CdpPipe;
   readonly mux: CdpMux;
   readonly playwrights: SlotPlaywrights;
+  /** The state of the default context, as it is at any time. */
+  readonly state: LiveState;
   /** Resolves when the browser has died, by itself or by `close`. */
   readonly died: Promise<void>;
   readonly #parts: SlotParts;
@@ -68,6 +78,7 @@ export class Slot implements SlotNames {
   #closing: Promise<void> | null = null;
   #recording: Recording | null = null;
   #solver: CaptchaSolver | null = null;
+  #beforeEnd: (() => Promise<void>) | null = null;
   #unwatch: (() => void) | null = null;
   #excess: string | null = null;
   #isDead = false;
@@ -81,6 +92,7 @@ export class Slot implements SlotNames {
     this.mux = browser.mux;
     this.playwrights = browser.playwrights;
     this.died = browser.died;
+    this.state = new LiveState(browser.mux, browser.visited, browser.died);
     this.#shim = browser.shim;
     void this.died.then(() => (this.#isDead = true));
   }
@@ -88,6 +100,11 @@ export class Slot implements SlotNames {
   /** Whether the browser has died. */
   get isDead(): boolean {
     return this.#isDead;
+  }
+
+  /** The downloads and uploads of the session. */
+  get files(): SessionFiles {
+    return this.#parts.files;
   }
 
   /** What the slot took beyond its caps, when its browser was ended for that. */
@@ -111,6 +128,7 @@ export class Slot implements SlotNames {
     if (caller.aborted) leave();
     try {
       const loaded = Promise.race([loadState(this, state), gone.promise]);
+      this.state.began(state);
       return await inBrowser(loaded, limitMs, this.died);
     } finally {
       caller.removeEventListener("abort", leave);
@@ -177,9 +195,15 @@ export class Slot implements SlotNames {
     this.#recording?.drop();
   }
 
+  /** Has work done on the browser before it is ended. The work is done soon, and never rejects. */
+  beforeEnd(work: () => Promise<void>): void {
+    this.#beforeEnd = work;
+  }
+
   /** Ends the browser and removes all that belongs to it. */
   close(): Promise<void> {
     this.#unwatch?.();
+    this.#parts.files.close();
     this.#closing ??= this.#close();
     return this.#closing;
   }
@@ -187,28 +211,17 @@ export class Slot implements SlotNames {
   async #close(): Promise<void> {
     this.#solver?.close();
     await this.#recording?.stop();
+    await this.#beforeEnd?.();
     await removeSlot(this.#parts);
   }
 }
 
-/** Waits for work on a browser. Rejects when the work takes longer than `ms`, or when the browser dies before it is done. */
-export async function inBrowser<Result>(
-  work: Promise<Result>,
-  ms: number,
-  died: Promise<void>,
-): Promise<Result> {
-  const failed = died.then(() => Promise.reject(new Error("the browser died")));
-  const first = await inTime(Promise.race([work, failed]), ms);
-  if (first === LATE) throw new Error("the browser took too long");
-  return first;
-}
-
 /** Ends the browser of a slot, if there is one, and removes what the slot has on this host. */
 export async function removeSlot(parts: SlotParts): Promise<void> {
-  const { process, forwarder, cgroups, folder, shared } = parts;
+  const { process, forwarder, cgroups, folder, shared, kept } = parts;
   await process?.kill();
   forwarder.close();
   await removeGroups(cgroups);
-  for (const path of [folder, shared.files, shared.egress])
+  for (const path of [folder, shared.files, shared.egress, kept])
     await rm(path, { recursive: true, force: true, maxRetries: 5 });
 }

@@ -5,6 +5,7 @@ import { AllowedDomains } from "./domains.ts";
 import { StorageStateUrl } from "./profile.ts";
 import { RecordingMask } from "./recording.ts";
 import { Proxy, ProxyApplied } from "./proxy.ts";
+import { Handoff } from "./take-over.ts";
 
 /** The two kinds of browsers. `stealth` of the create alone decides; no kind replaces the other (document 1). */
 export const BrowserKind = z.enum(["fast", "stealth"]);
@@ -54,6 +55,9 @@ export const CreateSession = z.object({
     .optional()
     .transform((value) => (typeof value === "string" && value !== "" ? value : null))
     .meta({ type: "string", description: "A stored profile to start with." }),
+  saveProfileOnRelease: toggle(
+    "Save the profile when the session ends, however it ends but by a crash. Requires profileId.",
+  ),
   proxy: Proxy,
   allowedDomains: AllowedDomains,
   /** An addition (decisions): disconnects do not end the session, a lease not renewed does. null = none. */
@@ -92,6 +96,8 @@ export const SessionRecord = z.object({
   closeReason: CloseReason.exactOptional(),
   /** The exit of the managed proxy by which a live session leaves now. */
   proxy: ProxyApplied.exactOptional(),
+  /** The last time that a person was to take it over, while the session is live. */
+  handoff: Handoff.exactOptional(),
   /** What the ladder of `proxy: "smart"` has climbed to so far, and why. */
   proxyRungs: z
     .array(z.object({ tier: ProxyApplied.shape.tier, reason: z.string(), at: z.iso.datetime() }))

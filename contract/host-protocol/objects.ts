@@ -7,7 +7,7 @@ const part = z.string().regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,299}$/, "is no nam
 /** The name of an object of a host. Its key in the store follows from this alone. */
 export const ObjectName = z.discriminatedUnion("purpose", [
   z.object({ purpose: z.literal("replay"), org: part, session: part }),
-  z.object({ purpose: z.literal("recording"), org: part, sandbox: part }),
+  z.object({ purpose: z.literal("recording"), org: part, sandbox: part, file: part }),
   z.object({ purpose: z.literal("snapshot"), org: part, snapshot: part, file: part }),
   z.object({ purpose: z.literal("volume"), volume: VolumeId, file: part }),
   z.object({ purpose: z.literal("template"), template: part, file: part }),

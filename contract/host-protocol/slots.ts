@@ -44,11 +44,16 @@ export const PlaceSlot = z.strictObject({
   recording: SlotRecording.exactOptional(),
   /** A storage state to seed the default context with before the answer: a path at the gateway, signed. */
   profile: z.strictObject({ statePath: z.string().regex(/^\/objects\//) }).exactOptional(),
+  /** The profile that the state of the browser is stored in when the session ends. */
+  saveProfile: z.string().exactOptional(),
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
 
 /** Header of a 101 of a pool: the number of this socket among the session's `opens`. */
 export const OPENS_HEADER = "x-svc-opens";
+
+/** Header of a 200 of POST /slots/:sessionId/state: how many cookies and entries no state can tell. */
+export const STATE_LOST_HEADER = "x-svc-lost";
 
 /** 200 of GET /slots/:sessionId: the session as the pool sees it now; 404: it is not there. */
 export const SlotSeen = z.object({ bootId: z.string(), slot: SlotReport });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { Isolation } from "../vm/machine.ts";
+import { Isolation, Resolution } from "../vm/machine.ts";
 
 const count = z.int().nonnegative();
 
@@ -78,6 +78,8 @@ export const VmResumed = z.object({
   memMb: z.int(),
   diskGb: z.int(),
   isolation: Isolation,
+  /** The size of a desktop's screen. */
+  resolution: Resolution.exactOptional(),
   tookMs: z.number().nonnegative(),
   bootId: z.string(),
   seq: count,

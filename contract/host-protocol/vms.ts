@@ -24,7 +24,7 @@ export const PlaceVm = z.object({
   ...VmSize,
   envs: Envs,
   volumes: z.array(VolumeMount).max(LIMITS.volumesMounted).exactOptional(),
-  /** Desktops: `1280x720`. */
+  /** Desktops: `1280x720`. Absent of one that begins from a snapshot: it has the screen of its origin. */
   resolution: Resolution.exactOptional(),
   record: z.boolean().exactOptional(),
 });
@@ -37,6 +37,8 @@ export const VmPlaced = z.object({
   diskGb: z.int(),
   isolation: Isolation,
   enforcement: Enforcement,
+  /** The size of a desktop's screen. */
+  resolution: Resolution.exactOptional(),
   /** How the machine began: a warm clone, a clone made now, a boot because no golden machine was there, or a snapshot. */
   how: z.enum(["warm", "clone", "boot", "fork"]),
   acquiredMs: z.number().nonnegative(),
@@ -47,9 +49,10 @@ export const VmPlaced = z.object({
 export type VmPlaced = z.infer<typeof VmPlaced>;
 
 /**
- * Why a host refuses a machine: 409 never here, 503 not now, 507 not in this size. `VolumeBusy` (503): another machine of
- * this host has the volume, or its last state lies with another host, or that is unknown. `VolumePathTaken` (409): something
- * that is no folder lies at the mount path.
+ * Why a host refuses a machine: 409 never here, 503 not now, 507 not in this size. `TemplateNotReady` (409): an image that
+ * is built on first use is being built, or could not be. `VolumeBusy` (503): another machine of this host has the volume,
+ * or its last state lies with another host, or that is unknown. `VolumePathTaken` (409): something that is no folder lies
+ * at the mount path.
  */
 export const VmRefused = z.object({
   error: z.string(),
@@ -59,6 +62,7 @@ export const VmRefused = z.object({
     "NoCapacity",
     "NotRunning",
     "SnapshotNotRestorable",
+    "TemplateNotReady",
     "UnknownSnapshot",
     "VolumeBusy",
     "VolumePathTaken",
@@ -90,13 +94,14 @@ export const VmReport = z.object({
 });
 export type VmReport = z.infer<typeof VmReport>;
 
-/** An image of a host: `missing` when nobody builds it, with the reason. */
+/** An image of a host: `missing` when nobody builds it, with the reason. `onUse`: the first create with it has it built. */
 export const ImageReport = z.object({
   name: text,
   state: z.enum(["missing", "building", "ready"]),
   percent: z.number().exactOptional(),
   step: text.exactOptional(),
   hint: text.exactOptional(),
+  onUse: z.literal(true).exactOptional(),
 });
 export type ImageReport = z.infer<typeof ImageReport>;
 

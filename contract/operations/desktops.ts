@@ -4,6 +4,7 @@ import {
   DesktopPaused,
   DesktopRecord,
   DesktopResumed,
+  RecordingUrl,
 } from "../vm/desktop.ts";
 import { Deleted } from "../vm/sandbox.ts";
 import type { Operation } from "./operation.ts";
@@ -62,5 +63,13 @@ export const DESKTOPS = {
     summary: "Resume a paused desktop.",
     success: { status: 200, body: DesktopResumed },
     errors: resumeSandbox.errors,
+  },
+  recordingUrl: {
+    ...common,
+    method: "GET",
+    path: "/desktops/:id/recording-url",
+    summary: "A short-lived URL of a desktop's recording, while it runs and once it is gone.",
+    success: { status: 200, body: RecordingUrl },
+    errors: ["NotFound", "RecordingPending", "RecordingUnavailable", "ControlPlaneUnavailable"],
   },
 } as const satisfies Record<string, Operation>;

@@ -26,6 +26,24 @@ export const INTERNAL = {
     success: { status: 204, body: null },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "ControlPlaneUnavailable"],
   },
+  sessionProfile: {
+    method: "POST",
+    path: "/internal/sessions/:id/profile/:profileId",
+    summary:
+      "A host stores the state of a session that has ended as the next version of its profile.",
+    auth: "host",
+    bodyBytes: LIMITS.profileStateBytes,
+    isRaw: true,
+    success: { status: 204, body: null },
+    errors: [
+      "ValidationError",
+      "InvalidSessionId",
+      "ProfileNotFound",
+      "ProfileLocked",
+      "ProfileVersionConflict",
+      "ControlPlaneUnavailable",
+    ],
+  },
   askObject: {
     method: "POST",
     path: "/internal/objects",

@@ -7,11 +7,21 @@ import {
   SessionRecord,
 } from "../browser/session.ts";
 import { AllowedDomainsSet, SetAllowedDomains } from "../browser/allowed-domains.ts";
+import { ObserveToken } from "../browser/observer.ts";
+import { SaveSessionProfile, SessionProfileSaved } from "../browser/profile.ts";
 import { ReplayUrl } from "../browser/replay.ts";
+import { AskLiveToken, LiveToken } from "../browser/take-over.ts";
+import { SessionFile, SessionFileStored, SessionFiles } from "../browser/session-file.ts";
 import { LIMITS } from "../limits.ts";
 import type { Operation } from "./operation.ts";
 
 const bodyBytes = LIMITS.requestBodyBytes;
+const NOT_LIVE = [
+  "InvalidSessionId",
+  "NotRunning",
+  "PoolUnreachable",
+  "ObjectUnavailable",
+] as const;
 
 /** Document 1, Endpoints; GET /sessions is an addition (decisions). */
 export const SESSIONS = {
@@ -87,6 +97,32 @@ export const SESSIONS = {
     success: { status: 200, body: ReplayUrl },
     errors: ["ReplayPending", "ReplayUnavailable", "ReplayNotFound", "ControlPlaneUnavailable"],
   },
+  observeToken: {
+    method: "POST",
+    path: "/sessions/:id/observe-token",
+    summary: "A short-lived URL by which the session can be watched, and nothing else.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: ObserveToken },
+    errors: ["InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+  liveToken: {
+    method: "POST",
+    path: "/sessions/:id/live-token",
+    summary:
+      "Hand the session to a person: a URL by which it can be taken over, for as long as the hand-off lasts.",
+    auth: "key",
+    bodyBytes,
+    request: AskLiveToken,
+    success: { status: 200, body: LiveToken },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "InvalidSessionId",
+      "NotRunning",
+      "ObjectUnavailable",
+    ],
+  },
   setAllowedDomains: {
     method: "POST",
     path: "/sessions/:id/allowed-domains",
@@ -96,5 +132,56 @@ export const SESSIONS = {
     request: SetAllowedDomains,
     success: { status: 200, body: AllowedDomainsSet },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "PoolUnreachable"],
+  },
+  listSessionFiles: {
+    method: "GET",
+    path: "/sessions/:id/files",
+    summary:
+      "List the downloads and uploads of a session, oldest first, each complete one with a signed URL.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: SessionFiles },
+    errors: NOT_LIVE,
+  },
+  getSessionFile: {
+    method: "GET",
+    path: "/sessions/:id/files/:name",
+    summary: "Read a file's entry in the list, with a new signed URL for 15 minutes.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 200, body: SessionFile },
+    errors: ["NotFound", ...NOT_LIVE],
+  },
+  putSessionFile: {
+    method: "PUT",
+    path: "/sessions/:id/files/:name",
+    summary:
+      "Give a session a file: raw bytes, at most 100 MB. The answer has the path that file inputs take. A file of that name is replaced.",
+    auth: "key",
+    bodyBytes: LIMITS.sessionFileBytes,
+    isRaw: true,
+    success: { status: 200, body: SessionFileStored },
+    errors: ["ValidationError", "SessionFilesFull", ...NOT_LIVE],
+  },
+  saveSessionProfile: {
+    method: "POST",
+    path: "/sessions/:id/save-profile",
+    summary:
+      "Save cookies and storage of the live browser as the next version of a profile: by id, by name (made when there is none), or the one that the session began with.",
+    auth: "key",
+    bodyBytes,
+    request: SaveSessionProfile,
+    success: { status: 200, body: SessionProfileSaved },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "ProfileNotFound",
+      "ProfileLocked",
+      "ProfileVersionConflict",
+      "PlanLimitExceeded",
+      "ProfileUnavailable",
+      "ControlPlaneUnavailable",
+      ...NOT_LIVE,
+    ],
   },
 } as const satisfies Record<string, Operation>;

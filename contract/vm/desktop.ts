@@ -58,6 +58,18 @@ export const DesktopRecord = z.object({
 });
 export type DesktopRecord = z.infer<typeof DesktopRecord>;
 
+/** 200 of GET /desktops/:id/recording-url (decision). */
+export const RecordingUrl = z.object({
+  /** A WebM video of what is stored by now; ranges are served. It grows while the desktop runs. */
+  url: z.string(),
+  expiresInSeconds: z.int().positive(),
+  durationMs: z.int().nonnegative(),
+  sizeBytes: z.int().nonnegative(),
+  /** Something is missing: its host had no room for it. */
+  cut: z.boolean(),
+});
+export type RecordingUrl = z.infer<typeof RecordingUrl>;
+
 /** 200 of POST /desktops/:id/pause. */
 export const DesktopPaused = z.object({ sessionId: z.string(), status: z.literal("paused") });
 export type DesktopPaused = z.infer<typeof DesktopPaused>;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { anything } from "../open-map.ts";
-import { Enforcement, Isolation, VmKind } from "./machine.ts";
+import { Enforcement, Isolation, Resolution, VmKind } from "./machine.ts";
 
 /** States of a sandbox, and values of the list's filter (document 2). */
 export const SandboxState = z.enum([
@@ -45,6 +45,8 @@ export const SandboxRecord = z.object({
   cpu: z.int(),
   memMb: z.int(),
   diskGb: z.int(),
+  /** Of a desktop: the size of screen that it was made with (decision). */
+  resolution: Resolution.exactOptional(),
   /** Present once the sandbox is gone (decision). */
   closeReason: GoneReason.exactOptional(),
 });

@@ -90,6 +90,10 @@ export const emptiest = ({ free }: HostRecord): number[] => [free?.memMb ?? 0];
 export const hasImage = ({ images = [] }: HostRecord, wanted: string): boolean =>
   images.some(({ name, state }) => name === wanted && state === "ready");
 
+/** Whether a host builds an image now. */
+export const isBuildingImage = ({ images = [] }: HostRecord, wanted: string): boolean =>
+  images.some(({ name, state }) => name === wanted && state === "building");
+
 export const notRestorable = (hint: string): Refusal =>
   refusal("SnapshotNotRestorable", "No registered host can resume the saved machine.", { hint });
 

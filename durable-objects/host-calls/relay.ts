@@ -9,7 +9,7 @@ const PASSED = ["user-agent", "sec-websocket-protocol", "sec-websocket-extension
 const REFUSALS = new Set([404, 409, 428, 429]);
 
 /** A socket refusal: plain text, as the document says of every handshake outcome. */
-export function refuse(status: 400 | 401 | 404 | 409 | 426 | 502, text: string): Response {
+export function refuse(status: 400 | 401 | 404 | 409 | 426 | 429 | 502, text: string): Response {
   return new Response(`${text}\n`, { status });
 }
 

@@ -1,3 +1,4 @@
+import type { OpenFeed } from "@svc/contract/host-protocol/feed.ts";
 import {
   type PlaceSlot,
   SlotDiscovery,
@@ -164,24 +165,47 @@ export async function discoverSlot(
   });
 }
 
-/** Replaces the allowlist of a session on its host; false when the host did not. */
+/** Replaces the allowlist of a session on its host, unless the host has placed it without one, or does not answer as it should. */
 export async function setSlotDomains(
   env: Env,
   base: string,
   subject: Subject,
   body: SlotDomains,
-): Promise<boolean> {
+): Promise<"set" | "unconfined" | "unreachable"> {
   const url = hostUrl(base, "slots", subject.id, "allowed-domains");
   const init = { method: "POST", body: JSON.stringify(body) };
   try {
     return await within(LIMITS.hostCallMs, async (signal) => {
       const response = await call(env, url, subject, { ...init, signal });
       await response.body?.cancel();
+      if (response.status === 409) return "unconfined";
       if (response.status !== 200) throw new Error(`the host answered ${response.status}`);
-      return true;
+      return "set";
     });
   } catch (error) {
     noteFault("POST /slots/:id/allowed-domains", error);
+    return "unreachable";
+  }
+}
+
+/** Has the pool of a session dial in with what its browser shows; false when it has not. */
+export async function openSlotFeed(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: OpenFeed,
+): Promise<boolean> {
+  const url = hostUrl(base, "slots", subject.id, "feed");
+  const init = { method: "POST", body: JSON.stringify(body) };
+  try {
+    return await within(LIMITS.hostCallMs, async (signal) => {
+      const response = await call(env, url, subject, { ...init, signal });
+      await response.body?.cancel();
+      if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+      return true;
+    });
+  } catch (error) {
+    noteFault("POST /slots/:id/feed", error);
     return false;
   }
 }

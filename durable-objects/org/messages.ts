@@ -60,6 +60,8 @@ export interface SandboxView {
   cpu: number;
   memMb: number;
   diskGb: number;
+  /** Of a desktop: the size of its screen. Null while its host has not said it. */
+  resolution: string | null;
   /** Why and when it ended; null while it has not. */
   closeReason: GoneReason | null;
   goneAt: number | null;

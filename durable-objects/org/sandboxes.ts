@@ -29,6 +29,7 @@ interface Row extends Record<string, SqlStorageValue> {
   gone_at: number | null;
   record_id: string | null;
   record_bytes: number | null;
+  resolution: string | null;
 }
 
 const SCHEMA = `
@@ -37,12 +38,12 @@ CREATE TABLE IF NOT EXISTS sandboxes (
   state TEXT NOT NULL, metadata TEXT NOT NULL, template TEXT NOT NULL, created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL, cpu INTEGER NOT NULL, mem_mb INTEGER NOT NULL,
   disk_gb INTEGER NOT NULL, close_reason TEXT, gone_at INTEGER, lapses_at INTEGER,
-  record_id TEXT, record_bytes INTEGER);
+  record_id TEXT, record_bytes INTEGER, resolution TEXT);
 CREATE INDEX IF NOT EXISTS sandboxes_state ON sandboxes (state, n);
 CREATE INDEX IF NOT EXISTS sandboxes_alive ON sandboxes (n) WHERE state <> 'gone';`;
 
 /** Columns that tables of earlier versions lack. */
-const ADDED = ["record_id TEXT", "record_bytes INTEGER"];
+const ADDED = { record_id: "TEXT", record_bytes: "INTEGER", resolution: "TEXT" };
 
 /** Machines that their org keeps. A machine that is being released is kept no more. */
 const KEPT = "state IN ('starting', 'running', 'paused')";
@@ -58,8 +59,9 @@ export class OrgSandboxes {
     this.#sql = sql;
     sql.exec(SCHEMA);
     const columns = sql.exec<{ name: string }>("PRAGMA table_info(sandboxes)").toArray();
-    if (!columns.some(({ name }) => name === "record_bytes"))
-      for (const column of ADDED) sql.exec(`ALTER TABLE sandboxes ADD COLUMN ${column}`);
+    const known = new Set(columns.map(({ name }) => name));
+    for (const [name, type] of Object.entries(ADDED))
+      if (!known.has(name)) sql.exec(`ALTER TABLE sandboxes ADD COLUMN ${name} ${type}`);
   }
 
   /** Takes one of `cap` places. Sandboxes that are paused or being released hold none. */
@@ -130,7 +132,7 @@ export class OrgSandboxes {
   note(view: SandboxView): boolean {
     const { rowsWritten } = this.#sql.exec(
       `UPDATE sandboxes SET state = ?, expires_at = ?, cpu = ?, mem_mb = ?, disk_gb = ?,
-       close_reason = ?, gone_at = ?, record_id = ?, record_bytes = ?, lapses_at = NULL WHERE id = ? AND state <> 'gone'`,
+       close_reason = ?, gone_at = ?, record_id = ?, record_bytes = ?, resolution = ?, lapses_at = NULL WHERE id = ? AND state <> 'gone'`,
       view.state,
       view.expiresAt,
       view.cpu,
@@ -140,6 +142,7 @@ export class OrgSandboxes {
       view.goneAt,
       view.record?.id ?? null,
       view.record?.sizeBytes ?? null,
+      view.resolution,
       view.id,
     );
     return rowsWritten > 0;
@@ -210,6 +213,7 @@ function toView(row: Row): SandboxView {
     expiresAt: row.expires_at,
     memMb: row.mem_mb,
     diskGb: row.disk_gb,
+    resolution: row.resolution,
     closeReason: row.close_reason,
     goneAt: row.gone_at,
     record: recordOf(row),

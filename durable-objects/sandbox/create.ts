@@ -12,6 +12,7 @@ import type { KeptCaps } from "../org/messages.ts";
 import { granted, vmCap } from "../org/reserve.ts";
 import { NO_BILL } from "./bill.ts";
 import { findVmHost } from "./find-host.ts";
+import { screenOf } from "./machine-change.ts";
 import { type LiveSandbox, type StoredSandbox, viewOf } from "./record.ts";
 import { noSnapshot } from "./refusals.ts";
 import { takeVolumes, type WantedMount } from "./volumes.ts";
@@ -146,9 +147,10 @@ async function conclude(
   { place: at, got }: { place: Place; got: VmPlaced },
 ): Promise<SandboxMade | Refusal> {
   const { cpu, memMb, diskGb, isolation, enforcement } = got;
+  const size = { cpu, memMb, diskGb, ...screenOf(got) };
   const { org, idleMs, lifecycle } = order;
   const before = record.load();
-  const view = before && viewOf({ ...before, cpu, memMb, diskGb });
+  const view = before && viewOf({ ...before, ...size });
   if (!view) return unwanted();
   const running = { ...view, state: "running", expiresAt: Date.now() + idleMs } as const;
   const noting = env.ORGS.getByName(org).noteSandbox(running);
@@ -156,7 +158,7 @@ async function conclude(
   if (isNoted === null) return unavailable();
   const { onTimeout, autoResume: _fact, parkMaxMs: _other, ...habits } = lifecycle;
   const placed = { type: "placed", idleMs, onTimeout, habits } as const;
-  const sandbox = isNoted ? record.apply(placed, { place: at, cpu, memMb, diskGb }) : null;
+  const sandbox = isNoted ? record.apply(placed, { place: at, ...size }) : null;
   if (sandbox?.state.status !== "running") return unwanted();
   const { expiresAt } = sandbox.state;
   return { created: { cpu, memMb, diskGb, isolation, enforcement, expiresAt } };

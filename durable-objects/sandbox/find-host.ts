@@ -8,6 +8,7 @@ import {
   byRank,
   emptiest,
   hasImage,
+  isBuildingImage,
   holderAway,
   hostsFor,
   hostsWith,
@@ -77,6 +78,8 @@ async function firstPlaced(
     const came = await attempts.next(isHasty ? attempts.patienceMs : Infinity);
     if (came?.answer.type === "placed") return placedOn(came.host, came.answer.got);
     if (came) answers.push(notPlaced(came.answer, came));
+    // One host builds the image: the others need not begin as well.
+    if (came && isUnbuilt(came.answer)) break;
   }
   for (let came = await attempts.next(); came; came = await attempts.next()) {
     if (came.answer.type === "placed") return placedOn(came.host, came.answer.got);
@@ -84,6 +87,9 @@ async function firstPlaced(
   }
   return refusalOf(answers, body);
 }
+
+const isUnbuilt = (answer: PlaceVmAnswer): boolean =>
+  answer.type === "refused" && answer.refused.code === "TemplateNotReady";
 
 /** `fetching`: the host was still fetching when the time was over. */
 type NotPlaced = Exclude<PlaceVmAnswer, { type: "placed" }> | { type: "fetching" };
@@ -126,14 +132,19 @@ function neededBy({ kind, source, isolation, volumes, record }: PlaceVm): string
 const hasCapacity = ({ free }: HostRecord, { cpu, memMb }: PlaceVm): boolean =>
   free !== undefined && free.slots > 0 && free.cpu >= cpu && free.memMb >= memMb;
 
-/** Hosts that hold the template first, then hosts with free capacity and the image, then with a warm machine, then the emptiest. */
+/**
+ * Hosts that hold the template first, then hosts with free capacity and the image, then those that build it, then with a
+ * warm machine, then the emptiest.
+ */
 function likelihood(body: PlaceVm) {
   const { source } = body;
   return (host: HostRecord): number[] => {
     const isReady = source.type !== "image" || hasImage(host, source.name);
     const holds = source.type === "snapshot" && host.templates?.includes(source.id);
     const isFit = hasCapacity(host, body) && isReady;
-    return [holds ? 1 : 0, isFit ? 1 : 0, (host.warm ?? 0) > 0 ? 1 : 0, ...emptiest(host)];
+    const builds = source.type === "image" && isBuildingImage(host, source.name);
+    const merits = [holds, isFit, builds, (host.warm ?? 0) > 0];
+    return [...merits.map((has) => (has ? 1 : 0)), ...emptiest(host)];
   };
 }
 
@@ -162,18 +173,18 @@ function refusalOf(answers: NotPlaced[], { source }: PlaceVm): Refusal {
   const small = saying("InsufficientCapacity");
   if (small) {
     const hint = small.hint ?? "Ask for less, or release a sandbox.";
-    return refusal(
-      "InsufficientCapacity",
-      "No host has capacity for this size right now. Try again.",
-      {
-        hint,
-      },
-    );
+    const text = "No host has capacity for this size right now. Try again.";
+    return refusal("InsufficientCapacity", text, { hint });
   }
   const full = saying("NoCapacity");
   if (full) {
     const text = "No host has capacity right now. Try again.";
     return refusal("NoCapacity", text, { hint: full.hint ?? full.error });
+  }
+  const unbuilt = saying("TemplateNotReady");
+  if (unbuilt) {
+    const text = "The template is not ready: its image is built on first use.";
+    return refusal("TemplateNotReady", text, { hint: unbuilt.hint ?? unbuilt.error });
   }
   const busy = saying("VolumeBusy");
   if (busy) {

@@ -48,10 +48,16 @@ interface Resumed extends Pick<Place, "bootId" | "seq"> {
   cpu: number;
   memMb: number;
   diskGb: number;
+  resolution?: string | undefined;
 }
+
+/** The size of a screen, as a host says it. Of hosts of an earlier version, and of sandboxes, there is none. */
+export const screenOf = ({ resolution }: Pick<Resumed, "resolution">) =>
+  resolution === undefined ? {} : { resolution };
 
 /** Where a machine is and what it has, once it runs again: the record it was saved as is spent. */
 export function factsOfResumed(at: Pick<Place, "hostId" | "url">, resumed: Resumed) {
   const { cpu, memMb, diskGb } = resumed;
-  return { place: placeAt(at, resumed), cpu, memMb, diskGb, record: null, movingTo: null };
+  const size = { cpu, memMb, diskGb, ...screenOf(resumed) };
+  return { place: placeAt(at, resumed), ...size, record: null, movingTo: null };
 }

@@ -25,6 +25,8 @@ export interface SandboxFacts {
   autoResume: boolean;
   /** How long a park may keep a caller waiting; null is the most there is. */
   parkMaxMs: number | null;
+  /** Of a desktop: the size of its screen, as its host says it. Absent until then. */
+  resolution?: string;
   /** The snapshot that it was forked from. */
   fromSnapshot: string | null;
 }
@@ -87,15 +89,20 @@ export const isPlaced = (sandbox: StoredSandbox | null): sandbox is PlacedSandbo
   sandbox !== null && sandbox.place !== null;
 
 /** The part of a sandbox that its owner sees. */
-type Viewed = Omit<SandboxView, "state" | "expiresAt" | "closeReason" | "goneAt" | "record"> & {
+type Viewed = Omit<
+  SandboxView,
+  "state" | "expiresAt" | "closeReason" | "goneAt" | "record" | "resolution"
+> & {
   state: SandboxState;
+  resolution?: string;
   record?: SavedRecord | null;
 };
 
 /** The sandbox as its owner sees it; null when its create failed. */
 export function viewOf({ state, ...facts }: Viewed): SandboxView | null {
   const { id, kind, template, metadata, createdAt, cpu, memMb, diskGb } = facts;
-  const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb };
+  const { resolution = null } = facts;
+  const known = { id, kind, template, metadata, createdAt, cpu, memMb, diskGb, resolution };
   const { id: recordId, sizeBytes = 0 } = facts.record ?? {};
   const record = recordId === undefined ? null : { id: recordId, sizeBytes };
   const alive = { ...known, closeReason: null, goneAt: null, record };

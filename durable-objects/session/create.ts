@@ -24,6 +24,10 @@ export interface CreateSessionOrder {
   wireVersion: string | null;
   /** Path at the gateway of the state to start with; null for none. */
   statePath: string | null;
+  /** The profile that it begins with; null for none. */
+  profileId: string | null;
+  /** Whether that profile is saved when the session ends. */
+  savesProfile: boolean;
   allowedDomains: string[] | null;
   /** The exit of the managed proxy that it wishes, or the ladder; null for none. */
   proxy: WayWish | null;
@@ -73,8 +77,8 @@ function giveUpAt({ createdAt, acquireMs, ...order }: CreateSessionOrder): numbe
 }
 
 function newSession(order: CreateSessionOrder): StoredSession {
-  const { id, org, kind, createdAt, allowedDomains } = order;
-  const facts = { id, org, kind, createdAt, expiresAt: expiryOf(order) };
+  const { id, org, kind, createdAt, allowedDomains, profileId } = order;
+  const facts = { id, org, kind, createdAt, profileId, expiresAt: expiryOf(order) };
   const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
   const isConfined = allowedDomains !== null;
   return { ...facts, isConfined, state, place: null, owed: [], retryAt: null };

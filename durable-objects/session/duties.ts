@@ -1,4 +1,4 @@
-import type { SessionState } from "./transitions.ts";
+import type { SessionState } from "./state.ts";
 
 /**
  * What a change obliges a session's object to. `reservation`: keep it, or free it. `usage`: write the bill. `host`: tell

@@ -12,6 +12,8 @@ export interface Seeker extends PoolWish {
   createdAt: number;
   expiresAt: number;
   statePath: string | null;
+  profileId: string | null;
+  savesProfile: boolean;
   deadline: number;
   /** Whether the slot is still wanted: a DELETE may come first. */
   isWanted(): boolean;
@@ -156,6 +158,7 @@ function foundAt(pool: Pool, answer: Extract<PlaceAnswer, { type: "placed" }> | 
 
 function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise<PlaceAnswer> {
   const { id, org, kind, createdAt, expiresAt, wireVersion, statePath } = seeker;
+  const saved = seeker.savesProfile ? seeker.profileId : null;
   const { allowedDomains, proxy, captcha, recording } = seeker;
   const body = {
     kind,
@@ -169,6 +172,7 @@ function offer(env: Env, seeker: Seeker, pool: Pool, acquireMs: number): Promise
     ...(captcha && pool.solvesCaptchas && { captcha }),
     ...(recording !== null && { recording }),
     ...(statePath !== null && { profile: { statePath } }),
+    ...(saved !== null && { saveProfile: saved }),
     onSent: () => seeker.onAsked(),
   };
   return placeSlot(env, pool.url, { org, id }, body);

@@ -3,7 +3,8 @@ import { endSlot, seeSlot } from "../host-calls/slots.ts";
 import { notePlacement } from "../host/placement.ts";
 import type { SessionDuty } from "./duties.ts";
 import type { StoredSession } from "./record.ts";
-import { type SessionEvent, type SessionState, eventOf } from "./transitions.ts";
+import type { SessionState } from "./state.ts";
+import { type SessionEvent, eventOf } from "./transitions.ts";
 
 /** The host is told of an end once its customer has the answer. */
 const ackMs = 10;

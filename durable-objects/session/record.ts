@@ -5,7 +5,8 @@ import type { Place } from "../host-calls/place.ts";
 import type { LiveRecord } from "../live/live-record.ts";
 import type { Signal } from "../live/signal.ts";
 import type { SessionDuty } from "./duties.ts";
-import type { SessionEvent, SessionState } from "./transitions.ts";
+import type { SessionState } from "./state.ts";
+import type { SessionEvent } from "./transitions.ts";
 
 /** Everything a SessionDO stores. Times are ms since the epoch. */
 export interface StoredSession {
@@ -16,6 +17,8 @@ export interface StoredSession {
   expiresAt: number;
   /** Whether it was created with allowedDomains: only then can they be changed. */
   isConfined: boolean;
+  /** The profile that it began with. Null or absent: none. */
+  profileId?: string | null;
   state: SessionState;
   place: Place | null;
   /** When it got its slot: it is billed from then on. Absent before, and in records of an earlier version. */

@@ -3,6 +3,7 @@ import { type Refusal, refusal } from "@svc/contract/errors.ts";
 import type { ProxyApplied } from "@svc/contract/browser/proxy.ts";
 import type { Rung } from "@svc/contract/host-protocol/exits.ts";
 import type { SessionClaims } from "@svc/contract/tokens.ts";
+import type { Handoff } from "./handoff.ts";
 import type { StoredSession } from "./record.ts";
 
 /** What GET /sessions/:id is made of. Times are ms since the epoch. */
@@ -20,6 +21,8 @@ export interface SessionView {
   proxy: ProxyApplied | null;
   /** What the proxy ladder has climbed to since. */
   rungs: Rung[];
+  /** Its last hand-off, while it is live. */
+  handoff?: Handoff;
 }
 
 /** The session as its owner sees it; null when its create failed. */
@@ -40,7 +43,12 @@ export function viewOf({
     case "creating":
       return { ...known, status: "creating", closeReason: null };
     case "active":
-      return { ...known, status: state.awaySince === null ? "active" : "away", closeReason: null };
+      return {
+        ...known,
+        status: state.awaySince === null ? "active" : "away",
+        closeReason: null,
+        ...(state.handoff && { handoff: state.handoff }),
+      };
     case "released":
       return { ...known, status: "released", closeReason: state.reason };
     case "expired":
@@ -82,11 +90,30 @@ export function domainsRefusal(session: StoredSession): Refusal | null {
     const text = "domains: the session is not a stealth session";
     return refusal("ValidationError", text, { field });
   }
-  if (!session.isConfined) {
-    const text = "domains: the session was created without allowedDomains";
-    return refusal("ValidationError", text, { field });
-  }
+  if (!session.isConfined) return notConfined();
   return isWaiting(session) ? poolUnreachable() : null;
+}
+
+/** Nothing can be replaced: to try again is in vain. */
+export const notConfined = (): Refusal =>
+  refusal("ValidationError", "domains: the session was created without allowedDomains", {
+    field: "domains",
+  });
+
+/** Where a session runs, and the profile that it began with, if there is one. */
+export interface Located {
+  url: string;
+  profileId: string | null;
+}
+
+/** Where a session runs, or why nothing is asked of its pool. */
+export function locatedOf(session: StoredSession): Located | Refusal {
+  const { state, place, profileId = null } = session;
+  if (state.status === "creating")
+    return refusal("NotRunning", "The session is still being created.");
+  if (state.status !== "active")
+    return refusal("NotRunning", "The session has ended, and what it had is gone.");
+  return isWaiting(session) || !place ? poolUnreachable() : { url: place.url, profileId };
 }
 
 export const poolUnreachable = (): Refusal =>

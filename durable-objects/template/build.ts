@@ -43,6 +43,7 @@ async function findHost(
 ): Promise<number> {
   const able = hostsWith(await knownHosts(env), restoring(order.kind));
   const choice = hostsFor(able.toSorted(byRank(likelihood(order))), { saved, platform });
+  let why: string | null = null;
   for (const { hostId, url } of isRefusal(choice) ? [] : choice.hosts) {
     // Noted before the host is asked: an answer that is lost may have been a yes.
     record.apply({ type: "asked", host: hostId });
@@ -52,11 +53,14 @@ async function findHost(
       record.apply({ type: "asked", host: hostId });
       return 0;
     }
+    if (answer.type === "refused") why = answer.reason;
     if (answer.type !== "taken") continue;
     record.apply({ type: "placed", host: hostId }, { hostOffset: 0 });
     lines.say("A host has taken the build.");
     return 0;
   }
+  // What it waits for, such as an image that is being built.
+  if (why !== null) lines.sayOnce(why);
   return pauseMs;
 }
 

@@ -47,6 +47,13 @@ export class BuildLog {
     this.write([{ ts: Date.now(), step, stream: "system", line }]);
   }
 
+  /** The same, unless it is what the log says last. */
+  sayOnce(line: string): void {
+    const sql = "SELECT line FROM log ORDER BY n DESC LIMIT 1";
+    const [last] = this.#sql.exec<{ line: string }>(sql).toArray();
+    if (last?.line !== line) this.say(line);
+  }
+
   /** A page of the log, from `offset` on or from the oldest line that there is. */
   read(offset: number): { entries: TemplateLogEntry[]; nextOffset: number } {
     const sql = "SELECT * FROM log WHERE n > ? ORDER BY n LIMIT ?";

@@ -30,7 +30,7 @@ interface Opening {
 
 /** Methods that may be called twice: they read, or end in a state. */
 const SAFE =
-  /^(commands\.(list|kill)|files\.(list|stat|search|mkdir)|code\.contexts|git\.(status|branches|log)|pty\.(list|resize|close)|computer\.(screen|cursor))$/;
+  /^(commands\.(list|kill)|files\.(list|stat|search|mkdir)|code\.contexts|git\.(status|branches|log)|pty\.(list|resize|close)|computer\.(screen|cursor|clipboardGet|clipboardSet|windows|focus|geometry|processes|ports|wait))$/;
 
 /** What stands around the parameters of a message. */
 const HEAD_BYTES = 200;

@@ -86,6 +86,58 @@ export class Computer {
     return this.#do("computer.key", { key, ...wanted }, options);
   }
 
+  /** The text of the clipboard; empty where it has none. */
+  async clipboard(options?: CallOptions): Promise<string> {
+    return (await this.#channel.ask("computer.clipboardGet", {}, options)).text;
+  }
+
+  /** Sets the text of the clipboard, at most 1,000,000 bytes. */
+  setClipboard(text: string, options?: CallOptions): Promise<void> {
+    return this.#do("computer.clipboardSet", { text }, options);
+  }
+
+  /** The windows, from the lowest to the topmost. */
+  windows(options?: CallOptions): Promise<Result<"computer.windows">> {
+    return this.#channel.ask("computer.windows", {}, options);
+  }
+
+  /** Brings a window to the front. */
+  focus(id: string, options?: CallOptions): Promise<void> {
+    return this.#do("computer.focus", { id }, options);
+  }
+
+  /** Moves and resizes a window where that is asked for, and tells where it is then. */
+  geometry(
+    id: string,
+    wanted: Omit<Params<"computer.geometry">, "id"> = {},
+    options?: CallOptions,
+  ): Promise<Result<"computer.geometry">> {
+    return this.#channel.ask("computer.geometry", { id, ...wanted }, options);
+  }
+
+  /** The processes of the desktop. */
+  processes(options?: CallOptions): Promise<Result<"computer.processes">> {
+    return this.#channel.ask("computer.processes", {}, options);
+  }
+
+  /** TCP ports that a program listens on. */
+  ports(options?: CallOptions): Promise<Result<"computer.ports">> {
+    return this.#channel.ask("computer.ports", {}, options);
+  }
+
+  /** Starts a program, or what opens a URL, a file or a folder. */
+  open(target: string, args?: string[], options?: CallOptions): Promise<Result<"computer.open">> {
+    return this.#channel.ask("computer.open", { target, args }, options);
+  }
+
+  /** Waits until the screen has been still for `stillMs` (500 unless said), or `limitMs` (30,000) are over. */
+  wait(
+    wanted: Params<"computer.wait"> = {},
+    options: CallOptions = {},
+  ): Promise<Result<"computer.wait">> {
+    return this.#channel.ask("computer.wait", wanted, { timeoutMs: Infinity, ...options });
+  }
+
   async #do<Name extends MethodName>(
     method: Name,
     params: Params<Name>,

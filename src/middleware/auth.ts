@@ -6,7 +6,7 @@ import { effectivePlan } from "@svc/contract/plans.ts";
 import { isSameSecret } from "@svc/contract/tokens.ts";
 import type { MiddlewareHandler } from "hono";
 import { findKey, type KeyHolder } from "../../control-plane/keys.ts";
-import type { AppContext, AppEnv } from "../context.ts";
+import type { AppContext, AppEnv, Caller } from "../context.ts";
 import { isKnownUnknown, recallKey, rememberKey, rememberUnknown } from "./key-cache.ts";
 import { checkFileUrl, checkObjectUrl } from "./signed-url.ts";
 
@@ -33,15 +33,21 @@ async function lookUp(env: Env, keyId: string): Promise<KeyHolder | null> {
   }
 }
 
-/** The check of the API key. */
-export const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** Who calls, by the API key in the request; null when it has none that is good. */
+export async function callerOf(c: AppContext): Promise<Caller | null> {
   const key = parseApiKey(bearerOf(c) ?? "");
   const holder = key && (await lookUp(c.env, key.keyId));
-  if (!holder) throw unauthorized();
-  if (!(await isSameSecret(await sha256(key.secret), holder.secretSha256))) throw unauthorized();
+  if (!holder) return null;
+  if (!(await isSameSecret(await sha256(key.secret), holder.secretSha256))) return null;
   const { orgId, keyId, plan: planName, overrides, isPrepaid } = holder;
-  const plan = effectivePlan(planName, overrides);
-  c.set("caller", { orgId, keyId, planName, plan, isPrepaid });
+  return { orgId, keyId, planName, plan: effectivePlan(planName, overrides), isPrepaid };
+}
+
+/** The check of the API key. */
+export const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const caller = await callerOf(c);
+  if (!caller) throw unauthorized();
+  c.set("caller", caller);
   await next();
 };
 
@@ -52,7 +58,8 @@ const checkOperator: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
 };
 
-const checkHost: MiddlewareHandler<AppEnv> = async (c, next) => {
+/** The check of a host's secret. */
+export const checkHost: MiddlewareHandler<AppEnv> = async (c, next) => {
   if (!(await isSameSecret(bearerOf(c) ?? "", c.env.SVC_HOST_TOKEN))) throw unauthorized();
   await next();
 };

@@ -1,4 +1,5 @@
 import { errorBody, type ErrorCode, ERRORS } from "@svc/contract/errors.ts";
+import { isPerson, refusalPage } from "../refusal-page.ts";
 
 type Refused = Parameters<typeof errorBody>[0];
 
@@ -15,7 +16,7 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 /** A refusal in the words of whoever asks: a page for browsers, JSON for programs. It is never kept. */
 export function refusePreview(request: Request, refused: Refused): Response {
   const { status, retryable } = ERRORS[refused.code];
-  const isPage = /\btext\/html\b/i.test(request.headers.get("accept") ?? "");
+  const isPage = isPerson(request);
   const headers = {
     "cache-control": "no-store",
     vary: "accept",
@@ -29,16 +30,5 @@ export function refusePreview(request: Request, refused: Refused): Response {
 function page({ code, message }: Refused): string {
   // The page reloads until the server inside is up.
   const refresh = code === "PortNotReady" ? '<meta http-equiv="refresh" content="2">' : "";
-  const title = TITLES[code] ?? "The preview does not answer";
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8">${refresh}<meta name="viewport" content="width=device-width"><title>${title}</title>
-<style>body{font:16px/1.5 system-ui,sans-serif;max-width:36em;margin:20vh auto;padding:0 1em}</style></head>
-<body><h1>${title}</h1><p>${escaped(message)}</p></body>
-</html>
-`;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return refusalPage(TITLES[code] ?? "The preview does not answer", message, refresh);
 }

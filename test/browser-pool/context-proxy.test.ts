@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Authority } from "../support/process/certificates.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byWire, firstPage } from "./clients.ts";
 import { CustomerProxy } from "./customer-proxy.ts";
+import { Upstream } from "./proxies/upstream.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 
@@ -9,18 +11,31 @@ describe.skipIf(await missingBrowser())("a context with a proxy of its own", () 
   let rig: Rig;
   let site: Site;
   let proxy: CustomerProxy;
+  let authority: Authority;
+  let secure: CustomerProxy;
+  let impostor: CustomerProxy;
+  let socks: Upstream;
 
   beforeAll(async () => {
     site = await new Site().start();
     proxy = await new CustomerProxy().start();
-    // The site itself is forbidden: whoever reaches it went through the proxy.
-    rig = await Rig.start({ env: { SVC_EGRESS_ALLOW: `127.0.0.1:${proxy.port}` } });
+    authority = await Authority.create();
+    const own = await authority.identity(["DNS:localhost"]);
+    secure = await new CustomerProxy(own).start();
+    const others = await authority.identity(["DNS:other.test"]);
+    impostor = await new CustomerProxy(others).start();
+    socks = await new Upstream("127.0.0.2", "").start();
+    // The site itself is forbidden: whoever reaches it went through a proxy.
+    const proxies = [proxy, secure, impostor, socks].map(({ port }) => `127.0.0.1:${port}`);
+    rig = await Rig.start({
+      env: { SVC_EGRESS_ALLOW: proxies.join(","), NODE_EXTRA_CA_CERTS: authority.path },
+    });
     await rig.place("s");
   });
   afterAll(async () => {
     await rig.stop();
-    proxy.stop();
-    site.stop();
+    for (const one of [proxy, secure, impostor, socks, site]) one.stop();
+    await authority.forget();
   });
   const own = () => ({
     server: `http://localhost:${proxy.port}`,
@@ -86,6 +101,43 @@ describe.skipIf(await missingBrowser())("a context with a proxy of its own", () 
       await expect.poll(isAnswered).toBe(true);
     },
   );
+
+  test("a proxy over TLS that proves who it is is used, for pages and API requests", async () => {
+    const browser = await byWire(rig, "s");
+    const server = `https://localhost:${secure.port}`;
+    const context = await browser.newContext({ proxy: { ...own(), server } });
+    const page = await context.newPage();
+    expect((await page.goto(site.url))?.status()).toBe(200);
+    const count = secure.asked.length;
+    expect(await (await context.request.get(site.url)).text()).toContain("hello");
+    expect(secure.asked.length).toBeGreaterThan(count);
+    await context.close();
+  });
+
+  test("a proxy over TLS that proves to be another hears nothing, and the page says why", async () => {
+    const browser = await byWire(rig, "s");
+    const server = `https://localhost:${impostor.port}`;
+    const context = await browser.newContext({ proxy: { ...own(), server } });
+    const page = await context.newPage();
+    expect((await page.goto(site.url))?.status()).toBe(403);
+    expect(await page.textContent("body")).toContain(
+      "its certificate is not accepted (ERR_TLS_CERT_ALTNAME_INVALID)",
+    );
+    expect(impostor.asked).toEqual([]);
+    await context.close();
+  });
+
+  test("a SOCKS proxy is used, for pages and API requests", async () => {
+    const browser = await byWire(rig, "s");
+    const server = `socks5://localhost:${socks.port}`;
+    const context = await browser.newContext({ proxy: { server } });
+    const page = await context.newPage();
+    expect((await page.goto(site.url))?.status()).toBe(200);
+    const count = socks.asked.length;
+    expect(await (await context.request.get(site.url)).text()).toContain("hello");
+    expect(socks.asked.length).toBeGreaterThan(count);
+    await context.close();
+  });
 
   test("a proxy at a private address is refused, and the page says why", async () => {
     const browser = await byWire(rig, "s");

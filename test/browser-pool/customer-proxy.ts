@@ -1,14 +1,17 @@
 import { once } from "node:events";
-import { type Server, createServer, request } from "node:http";
+import { type RequestListener, type Server, createServer, request } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
+import type { Identity } from "../support/process/certificates.ts";
 
 /** A customer's own proxy, with a name and a password: `me` and `secret`. */
 export class CustomerProxy {
   readonly asked: string[] = [];
   readonly #server: Server;
 
-  constructor() {
-    this.#server = createServer((incoming, response) => {
+  /** `identity`: the proxy is spoken to over TLS, and proves to be this. */
+  constructor(identity: Identity | null = null) {
+    const serve: RequestListener = (incoming, response) => {
       if (!this.#isKnown(incoming.headers["proxy-authorization"])) {
         response.writeHead(407, { "proxy-authenticate": 'Basic realm="x"' }).end("who?");
         return;
@@ -19,7 +22,8 @@ export class CustomerProxy {
         answer.pipe(response);
       });
       onward.on("error", () => response.destroy()).end();
-    });
+    };
+    this.#server = identity ? createTlsServer(identity, serve) : createServer(serve);
     this.#server.on("connect", (incoming, socket) => {
       if (!this.#isKnown(incoming.headers["proxy-authorization"])) {
         socket.end(

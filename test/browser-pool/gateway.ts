@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import { PoolHeartbeat, type SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { HeartbeatGateway } from "../support/fakes/heartbeat-gateway.ts";
 
@@ -16,6 +17,10 @@ export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
     super((body) => PoolHeartbeat.parse(body), POLL_MS);
   }
 
+  /** The states of ended sessions that it was given, by the path, and with what it answers. */
+  readonly profiles: { path: string; body: string }[] = [];
+  profileAnswers: number[] = [];
+
   /** The report of a session, in the first heartbeat that shows it as wanted. */
   report(id: string, satisfies: (report: SlotReport) => boolean): Promise<SlotReport> {
     return this.found((beat) => beat.slots.find((slot) => slot.id === id && satisfies(slot)));
@@ -25,6 +30,9 @@ export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<boolean> {
+    if (/^\/internal\/sessions\/[^/]+\/profile\//.test(request.url ?? "")) {
+      return this.#store(request, response);
+    }
     // It stores no replays.
     if (/^\/internal\/(objects|sessions)/.test(request.url ?? "")) {
       response.writeHead(503).end();
@@ -35,5 +43,13 @@ export class Gateway extends HeartbeatGateway<PoolHeartbeat> {
     const { status, body, isHeld } = this.objects.get(request.url) ?? MISSING;
     if (!isHeld) response.writeHead(status).end(body);
     return Promise.resolve(true);
+  }
+
+  async #store(request: IncomingMessage, response: ServerResponse): Promise<true> {
+    const body = await text(request);
+    const status = this.profileAnswers.shift() ?? 204;
+    this.profiles.push({ path: request.url ?? "", body });
+    response.writeHead(status).end(status === 204 ? "" : '{"code":"Refused"}');
+    return true;
   }
 }

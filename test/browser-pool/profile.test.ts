@@ -128,7 +128,7 @@ describeKinds("a session with a profile", (kind) => {
   const cookie = { name: "n", value: "secret-value", domain: "site.test" };
   const origin = "http://site.test";
   const indexedDB = [{ name: "d", version: "one", stores: 7 }];
-  const tooLarge = "x".repeat(LIMITS.profileSaveBodyBytes);
+  const tooLarge = "x".repeat(LIMITS.profileStateBytes);
   test.each([
     ["no JSON", "<html>", "JSON"],
     ["no object", "[]", "object"],

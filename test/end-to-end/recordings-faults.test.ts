@@ -178,6 +178,22 @@ describe("a recording", () => {
 });
 
 describe("a replay", () => {
+  test("says that it was cut where a page was too busy to give its last events", async () => {
+    const { session, page } = await open();
+    await page.goto(site.page("<p>words before the loop"));
+    await expect
+      .poll(() => pool.recordedText(), { timeout: 30_000 })
+      .toContain("words before the loop");
+    await page.evaluate("void setTimeout(() => { for (;;); })");
+    await customer.release(session);
+    const { text, events } = await customer.replay(session, RECOVERED_MS);
+    expect(text).toContain("words before the loop");
+    expect(events.at(-1)?.data).toMatchObject({
+      tag: "svc.cut",
+      payload: { reason: "a page was too busy to give its last events" },
+    });
+  });
+
   test("is pending while its session runs, and unavailable where none was asked for", async () => {
     const { session } = await open();
     expect(await customer.refusal(session)).toMatchObject({

@@ -7,6 +7,8 @@ import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const MIB = 1024 ** 2;
+/** A page that is busy has some seconds to give its last events, and megabytes of them are stored then. */
+const BUSY_MS = 15_000;
 /** What is that large takes its time to be stored. */
 const MULTIPART_MS = 30_000;
 /** A page on a busy machine needs many times the seconds of its nine steps. */
@@ -17,7 +19,7 @@ let pool: PoolProcess;
 let customer: RecordedCustomer;
 
 /** The replay of a session that shows a page of one script, and shows a last word when that is over. */
-async function recorded(script: string, work: (page: Page) => Promise<unknown>, waitMs?: number) {
+async function recorded(script: string, work: (page: Page) => Promise<unknown>, waitMs = BUSY_MS) {
   const session = await customer.create();
   const browser = await chromium.connect(session.wsEndpoint);
   const page = browser.contexts()[0]?.pages()[0];

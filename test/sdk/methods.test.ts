@@ -143,6 +143,15 @@ const CALLS: Record<Exclude<Name, "code.attach" | "commands.run">, () => Promise
   "computer.scroll": () => box.computer.scroll({ dy: 3 }),
   "computer.type": () => box.computer.type("text", { delayMs: 1 }),
   "computer.key": () => box.computer.key("ctrl+c", { repeat: 2 }),
+  "computer.clipboardGet": () => box.computer.clipboard(),
+  "computer.clipboardSet": () => box.computer.setClipboard("a"),
+  "computer.windows": () => box.computer.windows(),
+  "computer.focus": () => box.computer.focus("0x1"),
+  "computer.geometry": () => box.computer.geometry("0x1", { width: 10 }),
+  "computer.processes": () => box.computer.processes(),
+  "computer.ports": () => box.computer.ports(),
+  "computer.open": () => box.computer.open("xterm", ["-e", "top"]),
+  "computer.wait": () => box.computer.wait({ stillMs: 100, limitMs: 200 }),
 };
 
 test("the sdk has a method for every method of the channel", () => {

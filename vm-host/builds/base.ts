@@ -2,9 +2,10 @@ import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import type { Machine, MachineSpec, VmDriver } from "../driver.ts";
 import type { GoldenMachines } from "../golden/golden-machines.ts";
 import type { Guest } from "../guest/guest.ts";
-import { newSelf } from "../guest/identity.ts";
+import { type NewSelf, type Self, newSelf, screenOf } from "../guest/identity.ts";
 import type { Images } from "../images/images.ts";
 import { hashOf } from "../images/recipe.ts";
+import { kindOfImage } from "../images/recipes.ts";
 import { memoryClass } from "../machines/capacity.ts";
 import { growToAsked } from "../machines/grow-disk.ts";
 import { ANSWER_MS, type Maker } from "../machines/maker.ts";
@@ -55,7 +56,7 @@ export class Bases {
 
   /** A machine that goes on after a step. */
   from(step: StoredRecord): Promise<Begun> {
-    return this.#parts.keeper.start(step, this.#self(step.record.self.envs), false);
+    return this.#parts.keeper.start(step, this.#selfAfter(step), false);
   }
 
   async #image({ org, cpu, memMb, diskGb }: BuildTemplate, name: string): Promise<Base> {
@@ -83,7 +84,7 @@ export class Bases {
       spec,
       key: hashOf(org, stored.record.recordId, stored.record.createdAt),
       setting: { envs, cwd, user },
-      make: () => keeper.start(stored, this.#self(envs), true),
+      make: () => keeper.start(stored, this.#selfAfter(stored), true),
     };
   }
 
@@ -96,7 +97,8 @@ export class Bases {
     const { machine, guest } = made;
     try {
       if (!hasEgress) await machine.setNetwork(false);
-      await guest.identify(this.#self({}), ANSWER_MS.clone);
+      const kind = kindOfImage(spec.image);
+      await guest.identify(this.#self({ kind, envs: {} }), ANSWER_MS.clone);
       await growToAsked(made, diskGb);
       return { machine, guest };
     } catch (error) {
@@ -105,8 +107,14 @@ export class Bases {
     }
   }
 
+  /** A machine that goes on from a record is of its kind, and has its screen. */
+  #selfAfter({ record: { self } }: StoredRecord): Self {
+    const { kind, envs } = self;
+    return { ...this.#self({ kind, envs }), ...screenOf(self) };
+  }
+
   /** During a build each command is told its environment; the machine itself has none. */
-  #self(envs: Record<string, string>) {
-    return newSelf({ envs, hasNetwork: this.#parts.hasEgress });
+  #self(facts: Pick<NewSelf, "kind" | "envs">): Self {
+    return newSelf({ ...facts, hasNetwork: this.#parts.hasEgress });
   }
 }

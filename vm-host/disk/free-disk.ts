@@ -31,7 +31,8 @@ export class FreeDisk {
   }
 }
 
-async function freeGbOf(folder: string): Promise<number> {
+/** Whole GiB that are free where a folder lies; 0 where that cannot be said. */
+export async function freeGbOf(folder: string): Promise<number> {
   const found = await statfs(folder).catch(() => null);
   return found ? Math.floor((found.bavail * found.bsize) / GIB) : 0;
 }

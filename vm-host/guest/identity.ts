@@ -20,11 +20,13 @@ export interface Self {
   user?: string;
   /** Of a desktop: the size of its screen at its placement. */
   resolution?: string;
+  /** Of a desktop that is recorded. A fork is not. */
+  isRecorded?: true;
 }
 
 /** What a new machine is beside its name. */
 export type NewSelf = Pick<Self, "envs" | "hasNetwork"> &
-  Partial<Pick<Self, "kind" | "resolution">>;
+  Partial<Pick<Self, "kind" | "resolution" | "isRecorded">>;
 
 /** A new machine's name and id. Nothing in them tells the customer's id: it is a capability. */
 export function newSelf({ kind = "sandbox", ...facts }: NewSelf): Self {
@@ -45,9 +47,13 @@ export function defaultsOf({ cwd, user, resolution }: Inherited): Inherited {
   return {
     ...(cwd !== undefined && { cwd }),
     ...(user !== undefined && { user }),
-    ...(resolution !== undefined && { resolution }),
+    ...screenOf({ resolution }),
   };
 }
+
+/** The size of a screen, where there is one. */
+export const screenOf = ({ resolution }: { resolution?: string | undefined }) =>
+  resolution === undefined ? {} : { resolution };
 
 /** The identity of one life. */
 export function identityOf(self: Self, generation: number): Identity {

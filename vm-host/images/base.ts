@@ -1,6 +1,7 @@
 import type { Recipe } from "./recipe.ts";
 
-const LIBRARY = "/usr/lib/x86_64-linux-gnu";
+/** Where Debian keeps the libraries of this kind of processor. */
+export const LIBRARY = "/usr/lib/x86_64-linux-gnu";
 
 /** The first font is as ever; what it has not is taken from the others, letter by letter. */
 const CHART_FONTS = "font.family: sans-serif, WenQuanYi Micro Hei, Symbola\n";

@@ -14,6 +14,7 @@ const LOCK_POLL_MS = 500;
 /** Why this machine cannot build images, as one line with the fix; null when it can. */
 export async function buildHindrance(): Promise<string | null> {
   if (process.platform !== "linux") return "Images are built on Linux.";
+  if (process.arch !== "x64") return `Images are built on x86-64; this is ${process.arch}.`;
   if (process.getuid?.() !== 0) return "Images are built by root: sudo npm run images.";
   const needed = ["mmdebstrap", "mke2fs", "dpkg-deb", "apt-get", "chroot", "tar"];
   const found = await Promise.all(needed.map((name) => run("which", [name]).catch(() => null)));

@@ -3,7 +3,7 @@ import { SCREEN_DEFAULT } from "@svc/contract/vm/machine.ts";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import type { Log } from "@svc/host-kit/log.ts";
 import type { MachineSpec } from "../driver.ts";
-import { newSelf } from "../guest/identity.ts";
+import { newSelf, screenOf } from "../guest/identity.ts";
 import type { Volumes } from "../volumes/volumes.ts";
 import { type Capacity, memoryClass } from "./capacity.ts";
 import { growToAsked } from "./grow-disk.ts";
@@ -12,7 +12,10 @@ import { Vm } from "./vm.ts";
 import { type Placed, type Vms, released } from "./vms.ts";
 import type { WarmSets } from "./warm-sets.ts";
 
-/** How long a desktop's screen may take to come up beside its machine's agent. */
+/**
+ * How long a desktop's screen may take to come up beside its machine's agent. As `ANSWER_MS` it ends only what never comes
+ * up: how long a create may take is the gateway's to say, which ends the machine when it gives up.
+ */
 const SCREEN_MS = 60_000;
 /** How long after a warm machine was taken the next one is made. */
 const REFILL_MS = 1_000;
@@ -105,14 +108,14 @@ export class Placer {
   async #own({ id, ask, source, givenUp }: Placing, made: Made): Promise<Vm | null> {
     const { volumes, hasEgress, log } = this.#parts;
     const { machine, guest, how } = made;
-    const { kind, isolation, envs, resolution } = ask;
+    const { kind, isolation, envs } = ask;
     try {
       if (!(await isWaitedFor(made, givenUp))) return null;
       const hasNetwork = isolation !== "hardened" && hasEgress;
       if (!source.isIdentified) {
         if (!hasNetwork) await machine.setNetwork(false);
-        const screen = resolution !== undefined && { resolution };
-        await guest.identify(newSelf({ kind, envs, hasNetwork, ...screen }), ANSWER_MS[how]);
+        const self = newSelf({ kind, envs, hasNetwork, ...screenOf(ask), ...recordingOf(ask) });
+        await guest.identify(self, ANSWER_MS[how]);
       }
       const diskGb = source.diskGb ?? (await growToAsked(made, ask.diskGb));
       await volumes.attach(id, ask.volumes ?? [], made);
@@ -120,8 +123,10 @@ export class Placer {
       const enforcement = { cpu: "vm", memMb: "vm" } as const;
       const got = { cpu, memMb, diskGb, isolation, enforcement, how, acquiredMs: 0 };
       const vm = new Vm(id, machine, guest, got);
-      // A fork has the screen of its origin, as it was.
-      if (!source.isIdentified) await vm.screen?.begin(resolution ?? SCREEN_DEFAULT, SCREEN_MS);
+      const { resolution } = guest.self;
+      // A fork of a snapshot has the screen of its origin, as it was.
+      if (ask.resolution !== undefined || !source.isIdentified)
+        await vm.screen?.begin(resolution ?? SCREEN_DEFAULT, SCREEN_MS, givenUp);
       return vm;
     } catch (error) {
       const console = (await machine.console()).slice(-1_000);
@@ -132,6 +137,8 @@ export class Placer {
     }
   }
 }
+
+const recordingOf = ({ record }: PlaceVm) => (record ? ({ isRecorded: true } as const) : {});
 
 /** Whether the sandbox is still waited for once the machine can be told whose it is. */
 async function isWaitedFor({ guest, how }: Made, givenUp: AbortSignal): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Guest } from "../guest/guest.ts";
-import type { Point } from "../screen/hands.ts";
+import type { Point } from "../screen/path.ts";
 
 const ASK = { cmd: "xdotool", args: ["getmouselocation", "--shell"], timeoutMs: 15_000 };
 /** The largest place of a pointer that is believed. */

@@ -5,7 +5,7 @@ import type { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import type { Machine, Usage } from "../driver.ts";
 import type { Guest } from "../guest/guest.ts";
 import { type Ending, EndingNews } from "./ending.ts";
-import type { Point } from "../screen/hands.ts";
+import type { Point } from "../screen/path.ts";
 import { pointerOf } from "./pointer.ts";
 import { SCREEN_PORT, Screen } from "../screen/screen.ts";
 import { Places } from "./places.ts";

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { VmPlaced, VmRefused, VmReport } from "@svc/contract/host-protocol/vms.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import { screenOf } from "../guest/identity.ts";
 import { PathTaken } from "../volumes/path.ts";
 import { VolumeBusy } from "../volumes/transfer.ts";
 import type { Volumes } from "../volumes/volumes.ts";
@@ -28,8 +29,15 @@ export interface VmRecords {
   remove(id: string): Promise<void>;
 }
 
+/** The recordings of this host. */
+export interface VmRecordings {
+  /** A machine begins to run: it is recorded until it ends, if it is one that is recorded. */
+  begin(vm: Vm): void;
+}
+
 export interface VmsOptions {
   records: VmRecords;
+  recordings: VmRecordings;
   volumes: Volumes;
   log: Log;
   onChange: () => void;
@@ -128,6 +136,7 @@ export class Vms {
     this.#vms.set(vm.id, vm);
     vm.guest.breaches.tell = (breach) =>
       this.#options.log.warn({ machine: vm.machine.name, ...breach }, "guest_broke_contract");
+    this.#options.recordings.begin(vm);
     void vm.machine.exited.then((words) => void this.#died(vm, words));
     this.#options.onChange();
   }
@@ -202,7 +211,7 @@ export class Vms {
   }
 
   #stamp(vm: Vm): VmPlaced {
-    return { ...vm.placed, ...this.stamp() };
+    return { ...vm.placed, ...screenOf(vm.guest.self), ...this.stamp() };
   }
 
   /** Orders an answer among the heartbeats. */

@@ -15,11 +15,15 @@ export class WarmSets {
   /** Keeps so many machines of an image ready from now on. Resolves when the first is. */
   async keep(bootable: Pick<MachineSpec, "image" | "initrd">, wanted: number): Promise<void> {
     if (wanted === 0) return;
-    const spec = { ...bootable, cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
-    const set = new WarmMachines({ ...this.#options, spec, wanted });
+    const set = new WarmMachines({ ...this.#options, spec: commonOf(bootable), wanted });
     this.#sets.set(bootable.image.name, set);
     set.start();
     await set.first;
+  }
+
+  /** Has the golden machine of an image made in the background, and keeps no machine ready. */
+  prepare(bootable: Pick<MachineSpec, "image" | "initrd">): void {
+    this.#options.maker.prepare(commonOf(bootable));
   }
 
   /** How many machines of an image are ready. */
@@ -52,3 +56,10 @@ export class WarmSets {
     return this.#sets.get(image.name);
   }
 }
+
+/** The machine of an image that most creates ask for. */
+const commonOf = (bootable: Pick<MachineSpec, "image" | "initrd">): MachineSpec => ({
+  ...bootable,
+  cpu: VM_SIZES.cpu.default,
+  memMb: VM_SIZES.memMb.default,
+});

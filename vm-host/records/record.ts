@@ -29,6 +29,7 @@ const Self = z.object({
   cwd: z.string().exactOptional(),
   user: z.string().exactOptional(),
   resolution: Resolution.exactOptional(),
+  isRecorded: z.literal(true).exactOptional(),
 });
 
 const RecordKind = z.enum(["paused", "checkpoint", "snapshot", "copy", "step", "home"]);

@@ -1,13 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { chordOf, keysymOf } from "./keysyms.ts";
+import { type Point, stepsOf } from "./path.ts";
 import type { RfbClient } from "./rfb-client.ts";
 
 export type Button = "left" | "middle" | "right";
-export interface Point {
-  x: number;
-  y: number;
-}
 
 const BUTTONS: Record<Button, number> = { left: 1, middle: 2, right: 4 };
 /** A step of a wheel is a button that goes down and up. */
@@ -72,23 +69,25 @@ export class Hands {
     });
   }
 
-  /** Along a straight line. The button is up again whatever happens on the way. */
-  drag(from: Point, to: Point, { button, durationMs, signal }: Drag): Promise<void> {
+  /** Along the straight lines between places. The button is up again whatever happens on the way. */
+  drag(path: readonly Point[], { button, durationMs, signal }: Drag): Promise<void> {
     return this.#do(async (client) => {
-      await this.#check(client, to);
-      await this.#moveTo(client, from);
+      const [first, ...rest] = path;
+      if (!first) return;
+      for (const to of rest) await this.#check(client, to);
+      await this.#moveTo(client, first);
       const before = this.#buttons;
       this.#point(client, before | BUTTONS[button]);
       try {
-        const steps = Math.max(1, Math.round(durationMs / DRAG_STEP_MS));
-        for (let step = 1; step <= steps; step += 1) {
+        for (const to of stepsOf(path, durationMs / DRAG_STEP_MS)) {
           if (durationMs > 0) await wait(DRAG_STEP_MS, undefined, { signal });
-          const part = step / steps;
-          this.#at = {
-            x: Math.round(from.x + (to.x - from.x) * part),
-            y: Math.round(from.y + (to.y - from.y) * part),
-          };
-          this.#point(client, this.#buttons);
+          signal.throwIfAborted();
+          for (const at of to) {
+            this.#at = at;
+            this.#point(client, this.#buttons);
+            // A screen makes one of several moves that it has not looked at yet: no corner may be lost so.
+            if (to.length > 1) await client.settle();
+          }
         }
       } finally {
         this.#point(client, before);

@@ -28,6 +28,13 @@ export interface Picture extends Size {
   pixels: Buffer;
 }
 
+/** A screen that has changed. */
+export interface Change {
+  picture: Picture;
+  /** How many pixels have changed: all of them when the size has. */
+  changed: number;
+}
+
 /** A connection to the screen of a machine. What the machine sends is read only while something of it is wanted. */
 export class RfbClient {
   readonly #socket: Duplex;
@@ -93,6 +100,18 @@ export class RfbClient {
       // The next picture is another one.
       return { ...size, pixels: Buffer.from(pixels) };
     });
+  }
+
+  /**
+   * Waits, for as long as it takes, until the screen has changed since the last picture of this connection. The pixels are
+   * good until the next call. For a connection that is used for nothing else.
+   */
+  async change(): Promise<Change> {
+    this.#socket.write(updateRequest(this.#frame.size, true));
+    const { pixels: changed, isResized } = await this.#frame.read(this.#reader);
+    const { size, pixels } = this.#frame;
+    if (!isResized) return { picture: { ...size, pixels }, changed };
+    return { picture: await this.capture(), changed: size.width * size.height };
   }
 
   /** Makes the screen this size. Throws where the screen says no. */

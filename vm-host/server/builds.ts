@@ -29,19 +29,23 @@ async function reportBuild({ readiness, store, id, query, response }: VmCall): P
 
 const countOf = (text: string | null): number => (/^\d{1,12}$/.test(text ?? "") ? Number(text) : 0);
 
-async function startBuild({ readiness, vms, id, org, request, response }: VmCall): Promise<void> {
+async function startBuild(call: VmCall): Promise<void> {
+  const { readiness, vms, images, id, org, request, response } = call;
   const ask = BuildTemplate.safeParse(await readJson(request, 2 * LIMITS.hostBodyBytes));
   if (!ask.success || ask.data.org !== org) return replyText(response, 400, "Malformed build\n");
-  if (ask.data.kind === "desktop") return refuse(response, "HostCapabilityMissing");
   const { machinery } = readiness;
   if (vms.isDraining || !machinery) return refuse(response, "NoCapacity");
+  const { from } = ask.data;
+  const found = from.type === "image" ? images.use(from.name) : undefined;
+  if (found === null) return refuse(response, "HostCapabilityMissing");
+  if (found && "hint" in found) return refuse(response, "NoCapacity", found.hint);
   machinery.builds.start(id, ask.data);
   replyText(response, 202);
 }
 
-function refuse(response: VmCall["response"], code: BuildRefused["code"]): void {
+function refuse(response: VmCall["response"], code: BuildRefused["code"], hint?: string): void {
   const isFinal = code === "HostCapabilityMissing";
-  const error = isFinal ? "This host builds no desktops." : "This host builds nothing now.";
-  const body: BuildRefused = { error, code };
+  const error = isFinal ? "This host has no such image." : "This host builds nothing now.";
+  const body: BuildRefused = { error, code, ...(hint !== undefined && { hint }) };
   replyJson(response, isFinal ? 409 : 503, body);
 }

@@ -2,15 +2,26 @@ import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { COMPUTER_METHODS } from "@svc/contract/control-channel/computer-methods.ts";
 import { method } from "@svc/contract/control-channel/method.ts";
 import { refuse } from "@svc/contract/control-channel/refusals.ts";
-import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method, Methods } from "@svc/contract/control-channel/rpc-server.ts";
 import type { Vm } from "../machines/vm.ts";
 import { pointerOf } from "../machines/pointer.ts";
 import { encode } from "../screen/encode.ts";
-import type { Button, Hands, Point } from "../screen/hands.ts";
+import type { Button, Hands } from "../screen/hands.ts";
+import type { Point } from "../screen/path.ts";
 import type { Screen } from "../screen/screen.ts";
+import { desktopMethods } from "./desktop-methods.ts";
 
 const DONE = { ok: true } as const;
+
+/** Ways of a drag. */
+interface Way {
+  path?: Point[];
+  fromX?: number;
+  fromY?: number;
+  toX?: number;
+  toY?: number;
+}
 
 /** What a desktop is here. */
 type Desktop = Pick<Vm, "guest" | "pictures"> & { screen: Screen };
@@ -49,6 +60,7 @@ export class Computer {
       ...lookMethods(desktop),
       ...mouseMethods(hands),
       ...keyMethods(hands),
+      ...desktopMethods(desktop),
       "computer.down": method(down, ({ button }) => press(button, true)),
       "computer.up": method(up, ({ button }) => press(button, false)),
     };
@@ -82,11 +94,9 @@ function mouseMethods(hands: Hands): Record<string, Method> {
     "computer.click": method(click, async ({ button, count, ...at }) =>
       done(hands.click(button, count, placeOf(at))),
     ),
-    "computer.drag": method(drag, ({ fromX, fromY, toX, toY, ...how }, { signal }) => {
-      const from = { x: fromX, y: fromY };
-      const to = { x: toX, y: toY };
-      return done(hands.drag(from, to, { ...how, signal }));
-    }),
+    "computer.drag": method(drag, async ({ button, durationMs, ...way }, { signal }) =>
+      done(hands.drag(pathOf(way), { button, durationMs, signal })),
+    ),
     "computer.scroll": method(scroll, async ({ dx, dy, ...at }) =>
       done(hands.scroll(dx, dy, placeOf(at))),
     ),
@@ -131,8 +141,28 @@ function placeOf({ x, y }: { x?: number; y?: number }): Point | null {
   return { x, y };
 }
 
+/** The path itself, or the line between two places. */
+function pathOf({ path, ...line }: Way): Point[] {
+  if (path && Object.keys(line).length > 0) throw wrong("path", "stands beside another way");
+  if (path) return path;
+  const { fromX = lacks("fromX"), fromY = lacks("fromY") } = line;
+  const { toX = lacks("toX"), toY = lacks("toY") } = line;
+  return [
+    { x: fromX, y: fromY },
+    { x: toX, y: toY },
+  ];
+}
+
+function lacks(field: string): never {
+  throw wrong(field, "is missing without a path");
+}
+
 function missing(field: string): RpcError {
-  return new RpcError(-32_602, `${field}: is missing beside the other coordinate`, { field });
+  return wrong(field, "is missing beside the other coordinate");
+}
+
+function wrong(field: string, why: string): RpcError {
+  return new RpcError(RPC_CODES.params, `${field}: ${why}`, { field });
 }
 
 /** Of a sandbox. */

@@ -8,7 +8,7 @@ import type { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { whenDrained } from "@svc/host-kit/drain.ts";
 import type * as z from "zod";
 import { Patience } from "./patience.ts";
-import type { Part } from "./range.ts";
+import type { Part } from "@svc/host-kit/range.ts";
 
 /** A file of a guest as its agent tells of it. */
 export type GuestFile = z.infer<(typeof FILE_METHODS)["files.read"]["result"]>;

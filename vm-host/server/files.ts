@@ -7,10 +7,10 @@ import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Vm } from "../machines/vm.ts";
 import { replyAbsent, replyPaused } from "./broken-call.ts";
 import type { VmCall } from "./call.ts";
-import { eachChunk } from "./each-chunk.ts";
+import { eachChunk } from "@svc/host-kit/each-chunk.ts";
 import { FileReader, describe } from "./file-reader.ts";
 import { Patience } from "./patience.ts";
-import { partOf } from "./range.ts";
+import { partOf } from "@svc/host-kit/range.ts";
 
 /** Refusals of a guest that are not final: nobody answers for its files at this time. */
 const PASSING = ["Disconnected", "Busy", "NotRunning"];

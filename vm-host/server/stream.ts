@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { shortReason } from "@svc/host-kit/frames.ts";
 import { refuseUpgrade } from "@svc/host-kit/reply.ts";
 import { type RawData, type WebSocket, WebSocketServer } from "ws";
@@ -53,7 +54,7 @@ async function watch(
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
-  const screen = await vm.guest.dial(SCREEN_PORT).catch(() => null);
+  const screen = await dialScreen(vm);
   if (!screen) return refuseUpgrade(socket, 502, "The screen does not answer.\n", OWN_ANSWER);
   // It may end before the viewer is there.
   screen.on("error", () => screen.destroy());
@@ -67,6 +68,18 @@ async function watch(
       new Viewer(vm, webSocket, screen, new ViewerFilter(isViewOnly)).start();
     });
   });
+}
+
+/** A connection to the screen, or null before the gateway gives up. */
+async function dialScreen({ guest }: WatchedVm): Promise<Duplex | null> {
+  const dialling = guest.dial(SCREEN_PORT);
+  const screen = await inTime(dialling, LIMITS.slotUpgradeMs).catch(() => null);
+  if (screen !== LATE) return screen;
+  dialling.then(
+    (late) => late.destroy(),
+    () => null,
+  );
+  return null;
 }
 
 /** One viewer: its WebSocket, and a connection of its own to the screen. */

@@ -6,6 +6,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { Exec } from "@svc/contract/vm/exec.ts";
 import { readJson, replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Capability } from "../driver.ts";
+import type { FoundImage } from "../images/images.ts";
 import { capabilitiesOf } from "../machinery.ts";
 import { type Placed, refuse } from "../machines/vms.ts";
 import { missingForShare } from "../shared/choose.ts";
@@ -22,7 +23,7 @@ function missingCapabilities(ask: PlaceVm, can: Can): string[] {
     missingForShare(ask),
     kind === "desktop" && !can("desktop") ? ["desktop"] : [],
     volumes?.length && !can("volumes.mount") ? ["volumes.mount"] : [],
-    record ? ["recording"] : [],
+    record && !(kind === "desktop" && can("recording")) ? ["recording"] : [],
   ].flat();
 }
 
@@ -41,7 +42,7 @@ export async function placeVm(call: VmCall): Promise<void> {
     if (!machinery) return replyPlaced(response, refuse(503, "NoCapacity", NOT_READY));
     return replyPlaced(response, await machinery.states.fork(id, org, source.id, ask.data));
   }
-  const found = images.find(source.name);
+  const found = images.use(source.name);
   if (!found) return refuseMissing(response, ["image"]);
   if (readiness.hint !== null) return refuseImage(response, { hint: readiness.hint });
   if ("hint" in found) return refuseImage(response, found);
@@ -55,10 +56,11 @@ export async function placeVm(call: VmCall): Promise<void> {
 
 function refuseImage(
   response: ServerResponse,
-  { hint, percent }: { hint: string; percent?: number },
+  { hint, percent, onUse }: Exclude<FoundImage, { bootable: unknown }>,
 ): void {
-  const body: VmRefused = { error: "No image yet.", code: "NoCapacity", hint };
-  replyJson(response, 503, { ...body, ...(percent !== undefined && { percent }) });
+  const code = onUse ? "TemplateNotReady" : "NoCapacity";
+  const body: VmRefused = { error: "No image yet.", code, hint };
+  replyJson(response, onUse ? 409 : 503, { ...body, ...(percent !== undefined && { percent }) });
 }
 
 function replyPlaced(response: ServerResponse, outcome: Placed): void {

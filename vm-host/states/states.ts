@@ -10,7 +10,7 @@ import type {
 } from "@svc/contract/host-protocol/vm-states.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import { eachUntil } from "@svc/host-kit/deadline.ts";
-import { defaultsOf, newSelf } from "../guest/identity.ts";
+import { defaultsOf, newSelf, screenOf } from "../guest/identity.ts";
 import type { Lanes } from "../lanes.ts";
 import type { MachineSource, Placer } from "../machines/placer.ts";
 import { StateError, failed, unusedCheck } from "../machines/state-error.ts";
@@ -257,7 +257,7 @@ export class VmStates {
   /** How the machine of a fork is made. Throws `NotRestorable`. */
   async #forkOf(
     stored: StoredRecord,
-    { envs, isolation }: Pick<PlaceVm, "envs" | "isolation">,
+    { envs, isolation, resolution }: Pick<PlaceVm, "envs" | "isolation" | "resolution">,
   ): Promise<MachineSource> {
     const { keeper, hasEgress } = this.#parts;
     const saved = await keeper.savedMachineOf(stored);
@@ -265,7 +265,7 @@ export class VmStates {
     const before = stored.record.self;
     const { kind } = before;
     const fresh = newSelf({ kind, envs: { ...before.envs, ...envs }, hasNetwork });
-    const self = { ...fresh, ...defaultsOf(before) };
+    const self = { ...fresh, ...defaultsOf(before), ...screenOf({ resolution }) };
     const make = async () => {
       const { machine, guest } = await keeper.start(stored, self, true, saved);
       return { machine, guest, how: "fork" as const };
@@ -275,7 +275,8 @@ export class VmStates {
 
   #running(vm: Vm, tookMs: number): VmResumed {
     const { how: _how, enforcement: _enforcement, acquiredMs: _acquired, ...got } = vm.placed;
-    return { ...got, state: "running", tookMs, ...this.#parts.vms.stamp() };
+    const screen = screenOf(vm.guest.self);
+    return { ...got, ...screen, state: "running", tookMs, ...this.#parts.vms.stamp() };
   }
 }
 

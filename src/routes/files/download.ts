@@ -4,7 +4,8 @@ import { logOf } from "@svc/contract/log.ts";
 import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
-import { type FileAtHost, fileAtHost, hostRefusal, unreachable } from "./machine.ts";
+import { filesAtPool } from "../sessions/files-at-pool.ts";
+import { type FileAtHost, fileAtHost } from "./machine.ts";
 
 const log = logOf("src");
 
@@ -12,17 +13,17 @@ const log = logOf("src");
 const ASKED = ["range", "if-range"];
 /** Headers of an answer that the host makes. */
 const ANSWERED = ["content-length", "content-range", "accept-ranges", "etag"];
-/** What the guest calls a file that is not there. */
-const MISSING = ["NotFound", "NotDirectory"];
 
 /** Also HEAD, and one range of the file. */
 export const downloadFile: Handler = async (c) => {
   const claims = c.get("fileUrl");
   const path = claims.path ?? "";
   const asked = picked(c.req.raw.headers, ASKED);
-  const answer = await ask(await fileAtHost(c, claims, path), c.req.raw.method, asked);
+  const find = claims.of === "session" ? filesAtPool : fileAtHost;
+  const file = await find(c, claims, path);
+  const answer = await ask(file, c.req.raw.method, asked);
   if (answer.status === 416) return noRange(answer);
-  if (answer.status !== 200 && answer.status !== 206) throw await hostRefusal(answer, refused);
+  if (answer.status !== 200 && answer.status !== 206) throw await file.refusal(answer);
   const headers = {
     ...picked(answer.headers, ANSWERED),
     "content-type": "application/octet-stream",
@@ -36,7 +37,7 @@ export const downloadFile: Handler = async (c) => {
 
 /** Asks the host, which answers once it has the first bytes: a missing file is never a 200. */
 async function ask(
-  { url, headers }: FileAtHost,
+  { url, headers, unreachable }: FileAtHost,
   method: string,
   asked: Record<string, string>,
 ): Promise<Response> {
@@ -51,7 +52,7 @@ async function ask(
       }),
     );
   } catch (error) {
-    log.warn("host_call_failed", { call: `${method} /vms/:id/files`, reason: error });
+    log.warn("host_call_failed", { call: `${method} /${kindIn(url)}/:id/files`, reason: error });
     throw unreachable();
   }
 }
@@ -73,7 +74,5 @@ function noRange(answer: Response): Response {
   return response;
 }
 
-const refused = (detail: string, code: string): ApiError =>
-  MISSING.includes(code)
-    ? new ApiError("NotFound", "There is no such file.", { detail })
-    : new ApiError("GuestRefused", "The file cannot be read.", { detail });
+/** `vms` or `slots`. */
+export const kindIn = ({ pathname }: URL): string => pathname.split("/")[1] ?? "";

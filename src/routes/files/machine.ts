@@ -10,11 +10,18 @@ import { askAwake } from "../sandboxes/wake.ts";
 
 const log = logOf("src");
 
-/** A file at the host of its machine: where bytes come from or go to. */
+/** A file at the host of its machine or session: where bytes come from or go to. */
 export interface FileAtHost {
   url: URL;
   headers: { authorization: string };
+  /** What a refusal of the host means, of a read. */
+  refusal: (answer: Response) => Promise<ApiError>;
+  /** The refusal for a host that cannot be reached, or answers against the protocol. */
+  unreachable: () => ApiError;
 }
+
+/** What the guest calls a file that is not there. */
+const MISSING = ["NotFound", "NotDirectory"];
 
 /** Finds the machine of a token. Its object is asked once; the bytes pass the Worker alone. */
 export async function fileAtHost(
@@ -27,12 +34,18 @@ export async function fileAtHost(
   const place = accepted(await askAwake(c.env, id, async (sandbox) => sandbox.locate()));
   const url = hostUrl(place.url, "vms", id, "files");
   url.searchParams.set("path", path);
-  return { url, headers: { authorization: `Bearer ${await hostBearer(c.env, { id, org })}` } };
+  const authorization = `Bearer ${await hostBearer(c.env, { id, org })}`;
+  const refusal = (answer: Response): Promise<ApiError> => hostRefusal(answer, unread);
+  return { url, headers: { authorization }, refusal, unreachable };
 }
 
-/** The refusal for a host that cannot be reached, or answers against the protocol. */
-export const unreachable = (): ApiError =>
+const unreachable = (): ApiError =>
   new ApiError("HostUnreachable", "The machine cannot be reached. Try again.");
+
+const unread = (detail: string, code: string): ApiError =>
+  MISSING.includes(code)
+    ? new ApiError("NotFound", "There is no such file.", { detail })
+    : new ApiError("GuestRefused", "The file cannot be read.", { detail });
 
 /** What a host's refusal means: `refused` makes the error of what the guest itself refused. */
 export async function hostRefusal(

@@ -3,6 +3,7 @@ import { AskObject, type ObjectUrls } from "@svc/contract/host-protocol/objects.
 import { LIMITS } from "@svc/contract/limits.ts";
 import { ask } from "../../../control-plane/database.ts";
 import { beginUpload, objectKey } from "../../../control-plane/objects.ts";
+import { keepRecording } from "../../../control-plane/recordings.ts";
 import { parseBody } from "../../body.ts";
 import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { signedUrl } from "../../object-url.ts";
@@ -18,10 +19,20 @@ export const askObject: Handler = async (c) => {
     return c.json({ expiresInSeconds } satisfies ObjectUrls);
   }
   const bytes = sizeBytes;
+  if (object.purpose === "recording" && bytes !== undefined) await checkRecorded(c, object);
   const urls =
     bytes === undefined ? await toRead(c, key) : await toStore(c, { key, bytes, ifEtag });
   return c.json({ expiresInSeconds, ...urls } satisfies ObjectUrls);
 };
+
+/** Nothing would ever delete the part of a recording that is no more. */
+async function checkRecorded(
+  c: AppContext,
+  { org: orgId, sandbox: sandboxId }: { org: string; sandbox: string },
+): Promise<void> {
+  if (!(await keepRecording(c.env.DB, { orgId, sandboxId }, Date.now())))
+    throw new ApiError("ObjectNotFound", "There is no such recording any more.");
+}
 
 const expiry = (): number => Date.now() + LIMITS.hostObjectUrlMs;
 

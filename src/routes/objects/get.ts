@@ -1,8 +1,10 @@
 import { placeOf, readRange } from "@svc/contract/byte-range.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { ask } from "../../../control-plane/database.ts";
+import { recordingOfKey } from "../../../control-plane/recordings.ts";
 import type { Handler } from "../../context.ts";
 import { invalidUrl } from "./invalid-url.ts";
+import { serveRecording } from "./recording.ts";
 
 /**
  * Serves an object as it is stored, or unpacked where its URL says so: a gzip file has no
@@ -12,6 +14,8 @@ export const getObject: Handler = async (c) => {
   const { OBJECTS } = c.env;
   const claims = c.get("objectUrl");
   if (claims.act !== "get") throw invalidUrl();
+  const recording = recordingOfKey(claims.key);
+  if (recording) return serveRecording(c, recording, claims.contentType);
   const wanted = claims.unpack ? null : readRange(c.req.header("range"));
   const object = await ask(OBJECTS, () =>
     OBJECTS.get(claims.key, { ...(wanted && { range: wanted }) }).catch(nothingInRange),

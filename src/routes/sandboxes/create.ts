@@ -12,7 +12,7 @@ import { type AppContext, baseUrlOf, type Handler } from "../../context.ts";
 import { acquireTimeoutMs } from "../../env.ts";
 import { reach } from "../../objects.ts";
 import { readCreate, type WantedSandbox } from "./read-create.ts";
-import { recordingOf } from "./recording.ts";
+import { recorded, recordingOf } from "./recording.ts";
 import { urlsOf } from "./record.ts";
 import { checkAdmission, type Named } from "./rules.ts";
 import { withTemplate } from "../templates/order.ts";
@@ -37,7 +37,9 @@ export async function makeSandbox(c: AppContext, wanted: WantedSandbox): Promise
   const named = await checkAdmission(c, wanted);
   const order = withTemplate(await orderOf(c, wanted, named), named.template);
   const object = c.env.SANDBOXES.getByName(order.id);
-  const { created } = accepted(await reach(() => object.create(order)));
+  const { created } = await recorded(c, order, async () =>
+    accepted(await reach(() => object.create(order))),
+  );
   try {
     return await describe(c, order, wanted, created);
   } catch (error) {
@@ -107,7 +109,8 @@ async function orderOf(
       memMb,
       diskGb,
       envs,
-      ...(kind === "desktop" && { resolution: wanted.resolution }),
+      // A fork begins with the screen of its origin.
+      ...(kind === "desktop" && !fork && { resolution: wanted.resolution }),
       // Of a custom template nothing is ever recorded (document 2, POST /desktops).
       ...(record && source.type === "image" && { record }),
     },

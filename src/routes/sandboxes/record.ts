@@ -17,7 +17,7 @@ export function urlsOf(baseUrl: string, id: string, kind: VmKind) {
 /** The record of GET /sandboxes/:id and of the list. Nothing internal, and no controlUrl. */
 export function recordOf(view: SandboxView): SandboxRecord {
   const { id: sandboxId, kind, state, metadata, template, cpu, memMb, diskGb } = view;
-  const { createdAt, expiresAt, closeReason } = view;
+  const { createdAt, expiresAt, closeReason, resolution } = view;
   return {
     sandboxId,
     kind,
@@ -29,6 +29,7 @@ export function recordOf(view: SandboxView): SandboxRecord {
     diskGb,
     createdAt: new Date(createdAt).toISOString(),
     expiresAt: new Date(expiresAt).toISOString(),
+    ...(resolution !== null && { resolution }),
     ...(closeReason && { closeReason }),
   };
 }

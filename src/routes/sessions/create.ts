@@ -99,6 +99,8 @@ async function orderOf(c: AppContext, wanted: WantedSession, stateUrl: string | 
     captcha: wanted.captcha,
     recording: recording ? { ...(mask && { mask }) } : null,
     statePath: stateUrl && new URL(stateUrl).pathname,
+    profileId: wanted.profileId,
+    savesProfile: wanted.saveProfileOnRelease,
   } as const;
 }
 

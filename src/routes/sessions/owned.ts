@@ -15,11 +15,14 @@ const askMs = LIMITS.hostCallMs + LIMITS.objectCallMs;
 export const invalidSessionId = (): ApiError =>
   new ApiError("InvalidSessionId", "There is no such session.");
 
-/** The session of a path's `:id` when it is the caller's own. Its age does not matter here. */
-export async function ownedSession(c: AppContext): Promise<OwnedSession> {
-  const id = c.req.param("id") ?? "";
+/** The session of a path's `:id` when it is the caller's own, or another one of an org. Its age does not matter here. */
+export async function ownedSession(
+  c: AppContext,
+  org = c.get("caller").orgId,
+  id = c.req.param("id") ?? "",
+): Promise<OwnedSession> {
   const claims = await readSessionId(c.env.SVC_SIGNING_SECRET, id);
-  if (claims?.org !== c.get("caller").orgId) throw invalidSessionId();
+  if (claims?.org !== org) throw invalidSessionId();
   const object = c.env.SESSIONS.getByName(id);
   return {
     ask: (call) => reach(() => atMost(askMs, call(object))),

@@ -1,5 +1,7 @@
 import type { SessionRecord } from "@svc/contract/browser/session.ts";
+import type { Handoff } from "@svc/contract/browser/take-over.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import type { Handoff as StoredHandoff } from "../../../durable-objects/session/handoff.ts";
 import type { SessionView } from "../../../durable-objects/session/view.ts";
 
 /** Where a session's sockets are: ws:// when the base URL is http. */
@@ -22,7 +24,18 @@ export function recordOf(view: SessionView, baseUrl: string, now: number): Sessi
     expiresAt: view.expiresAt === null ? null : new Date(view.expiresAt).toISOString(),
     ...(isOpen && endpointsOf(baseUrl, view.id)),
     ...(view.closeReason && { closeReason: view.closeReason }),
+    ...(view.handoff && { handoff: handoffOf(view.handoff) }),
     ...proxyOf(view, status),
+  };
+}
+
+/** A hand-off as its owner sees it. */
+export function handoffOf({ id, status, createdAt, expiresAt }: StoredHandoff): Handoff {
+  return {
+    id,
+    status,
+    createdAt: new Date(createdAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
   };
 }
 

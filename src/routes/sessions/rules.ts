@@ -20,7 +20,7 @@ export function checkUnlessPlanHelps(wanted: CreateSession, plan: Plan): void {
 
 /** All that stands against a create, in the documented order. */
 function refusals(wanted: CreateSession, plan: Plan): ApiError[] {
-  const { stealth, captcha } = wanted;
+  const { stealth, captcha, saveProfileOnRelease, profileId } = wanted;
   const isProxied = wanted.proxy.mode !== "off";
   const isConfined = Boolean(wanted.allowedDomains);
   const refused = [
@@ -31,12 +31,18 @@ function refusals(wanted: CreateSession, plan: Plan): ApiError[] {
     captcha && !stealth && needsStealth("captcha"),
     isConfined && !stealth && needsStealth("allowedDomains"),
     isConfined && lackOf(plan, "allowedDomains"),
+    saveProfileOnRelease && profileId === null && needsProfile(),
   ];
   return refused.filter((one) => one instanceof ApiError);
 }
 
 function needsStealth(field: string): ApiError {
   return new ApiError("ValidationError", `${field}: requires stealth true`, { field });
+}
+
+function needsProfile(): ApiError {
+  const field = "saveProfileOnRelease";
+  return new ApiError("ValidationError", `${field}: requires profileId`, { field });
 }
 
 /** 402 unless the plan has a feature. */

@@ -1,7 +1,12 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import type { BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
 import { templateNamed } from "@svc/contract/vm/create.ts";
-import { BUILT_IN_TEMPLATES, VM_SIZES, type VmKind } from "@svc/contract/vm/machine.ts";
+import {
+  BUILT_IN_TEMPLATES,
+  VM_SIZES,
+  type VmKind,
+  imageOfTemplate,
+} from "@svc/contract/vm/machine.ts";
 import { CreateTemplate } from "@svc/contract/vm/template.ts";
 import type { BuildStep, TemplateStart } from "@svc/contract/vm/template-steps.ts";
 import * as z from "zod";
@@ -55,7 +60,7 @@ function fromOf(
   const field = "compiled.from.template";
   if (named.type === "unknown" || BUILT_IN_TEMPLATES[named.name] !== kind)
     throw new ApiError("ValidationError", `${field}: is no template of a ${kind}`, { field });
-  return { type: "image", name: named.name };
+  return { type: "image", name: imageOfTemplate(named.name) };
 }
 
 function stepOf(step: CreateTemplate["compiled"]["steps"][number], at: number): BuildStep {

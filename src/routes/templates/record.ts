@@ -39,7 +39,7 @@ export async function builtInTemplates(env: Env): Promise<BuiltInTemplate[]> {
   }));
 }
 
-/** Whether a create with a built-in template can succeed, and why it cannot: `ready` where a host can serve it. */
+/** Whether a create with a built-in template can succeed, and why it cannot: `ready` where a host can serve it, `building` until then. */
 function standingOf(
   name: string,
   kind: VmKind,
@@ -50,6 +50,8 @@ function standingOf(
   const able = hostsWith(hosts, kind === "desktop" ? ["desktop"] : []);
   if (able.some((host) => hasImage(host, wanted))) return { state: "ready" };
   const reports = hosts.flatMap(({ images = [] }) => images.filter((one) => one.name === wanted));
-  if (reports.some(({ state }) => state === "building")) return { state: "building" };
+  // An image that waits for its first use is built by the first create.
+  if (reports.some(({ state, onUse }) => state === "building" || onUse))
+    return { state: "building" };
   return failed(reports.find(({ hint }) => hint)?.hint ?? "No registered VM host has its image.");
 }

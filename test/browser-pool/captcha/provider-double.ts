@@ -71,6 +71,7 @@ export class ProviderDouble {
     if (this.fault === "endless") return this.#flood(response);
     if (this.fault === "lost") return void response.destroy();
     if (this.fault?.startsWith("ERROR_")) return refuse(this.fault);
+    if (method === "getBalance") return answer({ errorId: 0, balance: 1.5 });
     if (method === "createTask" && body.task) {
       this.tasks.push(body.task);
       return answer({ errorId: 0, taskId: `t${this.tasks.length}` });

@@ -3,7 +3,16 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { readSettings } from "@svc/host-kit/settings.ts";
 import { pino } from "pino";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from "vitest";
 import type { Challenge } from "../../../browser-pool/captcha/challenge.ts";
 import { type ProviderName, taskOf } from "../../../browser-pool/captcha/dialects.ts";
 import { CaptchaProvider } from "../../../browser-pool/captcha/provider.ts";
@@ -124,6 +133,30 @@ describe("a provider", { timeout: 30_000 }, () => {
     expect(log.join()).toMatch(/captcha_provider_refuses/);
     expect(log.join()).not.toContain("secret-key");
   });
+
+  test("says before any task that it does not take the key, and later that it does", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const mine = account();
+    double.fault = "ERROR_ZERO_BALANCE";
+    await mine.check();
+    expect([mine.isAtWork, double.calls]).toEqual([false, ["getBalance"]]);
+    double.fault = null;
+    vi.runOnlyPendingTimers();
+    await vi.waitUntil(() => mine.isAtWork);
+    expect(double.calls).toEqual(["getBalance", "getBalance"]);
+    expect(log).toHaveLength(1);
+  });
+
+  test.each(["mute", "garbage", "ERROR_NO_SUCH_METHOD"])(
+    "that is %s when it is asked for the balance is taken to be at work",
+    async (fault) => {
+      const mine = account();
+      double.fault = fault;
+      await mine.check();
+      expect(mine.isAtWork).toBe(true);
+    },
+  );
 
   test("that leads elsewhere is not followed", async () => {
     const other = createServer((_, response) => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Authority } from "../../support/process/certificates.ts";
 import { missingBrowser, missingStealth } from "../../support/process/needs.ts";
 import { RawCdp, byWire, firstPage } from "../clients.ts";
 import { Rig } from "../rig.ts";
@@ -36,13 +37,16 @@ describe.skipIf(isMissing)("a session with a managed proxy", { timeout: 120_000 
   let residential: Upstream;
   let mobile: Upstream;
   let dead: Upstream;
+  let authority: Authority;
   let id = "s0";
   let count = 0;
 
   beforeAll(async () => {
     site.listen(0, "127.0.0.1");
     await once(site, "listening");
-    residential = await new Upstream("127.0.0.2").start();
+    authority = await Authority.create();
+    const identity = await authority.identity(["DNS:localhost"]);
+    residential = await new Upstream("127.0.0.2", "pw", identity).start();
     mobile = await new Upstream("127.0.0.3").start();
     dead = await new Upstream("127.0.0.4").start();
     rig = await Rig.start({
@@ -51,7 +55,8 @@ describe.skipIf(isMissing)("a session with a managed proxy", { timeout: 120_000 
       env: {
         SVC_EGRESS_ALLOW: `127.0.0.1:${port()}`,
         SVC_WARM_FAST: "0",
-        SVC_PROXY_RESIDENTIAL_URL: `http://r-{country}[-{state}]:pw@127.0.0.1:${residential.port}`,
+        NODE_EXTRA_CA_CERTS: authority.path,
+        SVC_PROXY_RESIDENTIAL_URL: `https://r-{country}[-{state}]:pw@localhost:${residential.port}`,
         SVC_PROXY_MOBILE_URL: `socks5://m-{country}-{session}:pw@127.0.0.1:${mobile.port}`,
         SVC_PROXY_STATIC_URL: `http://s-{country}:wrong@127.0.0.1:${dead.port}`,
         SVC_PROXY_STATIC_COUNTRIES: "us,de",
@@ -63,6 +68,7 @@ describe.skipIf(isMissing)("a session with a managed proxy", { timeout: 120_000 
   afterAll(async () => {
     await rig.stop();
     for (const upstream of [residential, mobile, dead]) upstream.stop();
+    await authority.forget();
     site.closeAllConnections();
     site.close();
   });

@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { LIMITS } from "@svc/contract/limits.ts";
 import {
   afterAll,
@@ -18,6 +19,7 @@ import {
 import { Allowance } from "../../../browser-pool/egress/allowance.ts";
 import { Forwarder } from "../../../browser-pool/egress/forwarder.ts";
 import type { Exit } from "../../../browser-pool/proxies/exits.ts";
+import { Authority, type Identity } from "../../support/process/certificates.ts";
 import { askSocks } from "../socks-client.ts";
 import { ANY_EXIT } from "@svc/contract/host-protocol/exits.ts";
 import { exitsOf } from "./exit-rig.ts";
@@ -30,7 +32,12 @@ const FAILED = 1;
 /** Answers who asks, by the address that it sees. */
 const site = createServer((request, response) => response.end(request.socket.remoteAddress));
 let folder: string;
+let identity: Identity;
 beforeAll(async () => {
+  const authority = await Authority.create();
+  identity = await authority.identity(["IP:127.0.0.1"]);
+  setDefaultCACertificates([...getCACertificates(), await readFile(authority.path, "utf8")]);
+  await authority.forget();
   site.listen(0, "127.0.0.1");
   await once(site, "listening");
   folder = await mkdtemp(join(tmpdir(), "tunnel-"));
@@ -42,7 +49,7 @@ afterAll(async () => {
 });
 const sitePort = (): number => (site.address() as AddressInfo).port;
 
-const SCHEMES = ["http", "socks5"] as const;
+const SCHEMES = ["http", "https", "socks5"] as const;
 
 describe.each(SCHEMES)("an exit over %s", (scheme) => {
   let upstream: Upstream;
@@ -51,8 +58,9 @@ describe.each(SCHEMES)("an exit over %s", (scheme) => {
   const path = (): string => join(folder, scheme);
 
   beforeEach(async () => {
-    upstream = await new Upstream("127.0.0.2").start();
-    other = await new Upstream("127.0.0.3").start();
+    const own = scheme === "https" ? identity : null;
+    upstream = await new Upstream("127.0.0.2", "pw", own).start();
+    other = await new Upstream("127.0.0.3", "pw", own).start();
     forwarder = new Forwarder(await Allowance.of([{ host: "127.0.0.1", port: sitePort() }]));
     await forwarder.listen(path());
     forwarder.open();
@@ -250,12 +258,11 @@ describe.each(SCHEMES)("an exit over %s", (scheme) => {
   });
 });
 
-test("a password longer than SOCKS 5 takes, a name that nobody knows and TLS to a proxy without it are faults with a reason", async () => {
+test("a password longer than SOCKS 5 takes, and a name that nobody knows, are faults with a reason", async () => {
   const upstream = await new Upstream("127.0.0.2").start();
   onTestFinished(() => upstream.stop());
   for (const [url, why] of [
     [`socks5://x:${"p".repeat(256)}@127.0.0.1:${upstream.port}`, "longer than SOCKS 5"],
-    [`https://x:pw@127.0.0.1:${upstream.port}`, "it is not reached"],
     [`http://{country}:pw@no-such-name.invalid:1`, "name is not known"],
   ] as const) {
     const { exits, log } = exitsOf({ SVC_PROXY_STATIC_URL: url, SVC_PROXY_STATIC_COUNTRIES: "de" });

@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { type Server, type Socket, connect, createServer } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import type { Identity } from "../../support/process/certificates.ts";
 import { take, takeAll } from "../../../browser-pool/egress/socks.ts";
 
 const NEVER = new AbortController().signal;
@@ -18,14 +20,21 @@ export class Upstream {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  /** `exit`: the address that targets see. */
-  constructor(exit: string, password = "pw") {
+  /** `exit`: the address that targets see. Without a password, over SOCKS, anybody is served. `identity`: the proxy is spoken to over TLS, and proves to be this. */
+  constructor(exit: string, password = "pw", identity: Identity | null = null) {
     this.#exit = exit;
     this.#password = password;
-    this.#server = createServer((client) => {
+    const serve = (client: Socket): void => {
       this.#keep(client);
       this.#serve(client).catch(() => client.destroy());
-    });
+    };
+    this.#server = identity ? createTlsServer(identity, serve) : createServer(serve);
+    this.#server.on("connection", (socket) => this.#keep(socket));
+  }
+
+  /** How many connections are open, with those to targets. */
+  get open(): number {
+    return this.#sockets.size;
   }
 
   async start(): Promise<this> {
@@ -82,13 +91,9 @@ export class Upstream {
   async #serveSocks(client: Socket): Promise<void> {
     const [count = 0] = await take(client, 1, NEVER);
     await take(client, count, NEVER);
-    client.write(Buffer.from([5, 2]));
-    const [, length = 0] = await take(client, 2, NEVER);
-    const name = String(await take(client, length, NEVER));
-    const [longer = 0] = await take(client, 1, NEVER);
-    const password = String(await take(client, longer, NEVER));
-    client.write(Buffer.from([1, password === this.#password ? 0 : 1]));
-    if (password !== this.#password) return;
+    client.write(Buffer.from([5, this.#password === "" ? 0 : 2]));
+    const name = this.#password === "" ? "" : await this.#nameBySocks(client);
+    if (name === null) return;
     const [, , , kind = 0] = await take(client, 4, NEVER);
     const size = kind === 3 ? (await take(client, 1, NEVER)).readUInt8() : kind === 1 ? 4 : 16;
     const host = await take(client, size, NEVER);
@@ -99,6 +104,16 @@ export class Upstream {
     const origin = await this.#reach(target);
     client.write(Buffer.from([5, 0, 0, 3, 1, 120, 0, 0]));
     this.#join(client, origin);
+  }
+
+  /** Null: the password is wrong. */
+  async #nameBySocks(client: Socket): Promise<string | null> {
+    const [, length = 0] = await take(client, 2, NEVER);
+    const name = String(await take(client, length, NEVER));
+    const [longer = 0] = await take(client, 1, NEVER);
+    const password = String(await take(client, longer, NEVER));
+    client.write(Buffer.from([1, password === this.#password ? 0 : 1]));
+    return password === this.#password ? name : null;
   }
 
   /** Whether it fails, as it is told to. */

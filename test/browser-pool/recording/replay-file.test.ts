@@ -56,6 +56,18 @@ test("a replay of many pieces is one gzip stream of whole lines, from its facts 
   expect(lines.at(-1)).toContain("svc.end");
 });
 
+test("a replay whose last lines never came has all that did, and says that it was cut", async () => {
+  const path = join(folder, "a");
+  const file = await ReplayFile.create(path, { version: 1 }, NOW);
+  await fill(file, 50);
+  file.add(`{"type":3,"n":500}`);
+  const finished = await file.finish(NOW + 1, "a page was busy");
+  expect(finished).toEqual({ lines: 503, cut: "a page was busy" });
+  const lines = await linesOf(path);
+  expect(numbersOf(lines)).toBe(501);
+  expect(lines.at(-1)).toContain('"tag":"svc.cut","payload":{"reason":"a page was busy"}');
+});
+
 test("a disk that cannot keep up cuts a replay, and takes no more memory for it", async () => {
   const path = join(folder, "a");
   const file = await ReplayFile.create(path, {}, NOW);

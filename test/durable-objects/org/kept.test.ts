@@ -52,15 +52,19 @@ test("what is kept elsewhere counts beside the records", async () => {
   expect(await org.kept()).toEqual({ machines: 2, recordBytes: GIB_BYTES });
 });
 
-test("an org's object of an earlier version goes on with its machines", async () => {
-  const org = newOrg();
-  await keep(org, "a", "rec_1", 5);
-  await runInDurableObject(org, (_object, { storage: { sql } }) => {
-    sql.exec("ALTER TABLE sandboxes DROP COLUMN record_id");
-    sql.exec("ALTER TABLE sandboxes DROP COLUMN record_bytes");
-    const upgraded = new OrgSandboxes(sql);
-    expect(upgraded.kept()).toEqual({ machines: 1, recordBytes: 0 });
-    upgraded.note(sandboxView("a", { state: "paused", record: { id: "rec_1", sizeBytes: 5 } }));
-    expect(upgraded.kept()).toEqual({ machines: 1, recordBytes: 5 });
-  });
-});
+test.each([[["record_id", "record_bytes", "resolution"]], [["resolution"]]])(
+  "an org's object of an earlier version, without %o, goes on with its machines",
+  async (columns) => {
+    const org = newOrg();
+    await keep(org, "a", "rec_1", 5);
+    await runInDurableObject(org, (_object, { storage: { sql } }) => {
+      for (const column of columns) sql.exec(`ALTER TABLE sandboxes DROP COLUMN ${column}`);
+      const upgraded = new OrgSandboxes(sql);
+      const record = { id: "rec_1", sizeBytes: 5 };
+      upgraded.note(sandboxView("a", { state: "paused", record, resolution: "800x600" }));
+      expect(upgraded.kept()).toEqual({ machines: 1, recordBytes: 5 });
+      const query = { limit: 1, cursor: null, state: null, kind: null, metadata: [] };
+      expect(upgraded.page(query).sandboxes).toMatchObject([{ id: "a", resolution: "800x600" }]);
+    });
+  },
+);

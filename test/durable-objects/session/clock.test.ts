@@ -4,7 +4,8 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { fleet, registeredHosts } from "../../../durable-objects/fleet/registry.ts";
 import type { HostDO } from "../../../durable-objects/host.ts";
-import { type Active, step, timers } from "../../../durable-objects/session/transitions.ts";
+import type { Active } from "../../../durable-objects/session/state.ts";
+import { step, timers } from "../../../durable-objects/session/transitions.ts";
 import { call, newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 
 const HOUR = 3_600_000;

@@ -3,12 +3,8 @@ import { env } from "cloudflare:workers";
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
 import type { HostStart } from "../../../durable-objects/host-calls/place.ts";
-import {
-  type SessionEvent,
-  type SessionState,
-  step,
-  timers,
-} from "../../../durable-objects/session/transitions.ts";
+import type { SessionState } from "../../../durable-objects/session/state.ts";
+import { type SessionEvent, step, timers } from "../../../durable-objects/session/transitions.ts";
 import { newOrg, newPool, newSession, slotOf } from "../../support/worker/gateway.ts";
 import { seededRandom } from "../../support/worker/random.ts";
 import { SessionModel } from "../../support/worker/session-model.ts";
@@ -121,6 +117,9 @@ async function send(source: HostStart, id: string, event: SessionEvent): Promise
     case "arriving":
     case "notArrived":
     case "attached":
+    case "handoffBegan":
+    case "handoffTaken":
+    case "handoffEnded":
     case "createFailed":
     case "placed":
     case "tick":

@@ -1,12 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test } from "vitest";
-import {
-  type Active,
-  type SessionEvent,
-  type SessionState,
-  step,
-  timers,
-} from "../../../durable-objects/session/transitions.ts";
+import type { Active, SessionState } from "../../../durable-objects/session/state.ts";
+import { type SessionEvent, step, timers } from "../../../durable-objects/session/transitions.ts";
 import { duties } from "../../../durable-objects/session/duties.ts";
 
 const GRACE = LIMITS.orphanGraceMs;
@@ -229,5 +224,43 @@ describe("a client that comes back while its host opens its socket", () => {
 
   test("and is the first one needs no such wait", () => {
     expect(step(active, { type: "arriving" }, 200)).toEqual(active);
+  });
+});
+
+describe("a session that is handed to a person", () => {
+  const gone: Active = { ...active, detached: { how: "clean", since: 0 } };
+  const began: SessionEvent = { type: "handoffBegan", id: "ho_1", expiresAt: 600_000 };
+  const pending = step(gone, began, 10) as Active;
+
+  test("is held for them though its client has gone, until the hand-off is over", () => {
+    expect(pending.handoff).toEqual({
+      id: "ho_1",
+      status: "pending",
+      createdAt: 10,
+      expiresAt: 600_000,
+    });
+    expect(timers(pending)).toEqual({ expire: 1e9, handoff: 600_000 });
+    const leased = step({ ...active, lease: { idleMs: 1_000, renewedAt: 0 } }, began, 10);
+    expect(timers(leased)).toEqual({ expire: 1e9, handoff: 600_000 });
+  });
+
+  test("ends by hand or by its time, and its client has the grace anew", () => {
+    const taken = step(pending, { type: "handoffTaken", id: "ho_1" }, 20);
+    expect(taken).toMatchObject({ handoff: { status: "active" } });
+    const done = step(taken, { type: "handoffEnded", id: "ho_1", as: "completed" }, 5_000);
+    expect(done).toMatchObject({ handoff: { status: "completed" }, detached: { since: 5_000 } });
+    expect(timers(done)).toEqual({ expire: 1e9, linger: 5_000 + LIMITS.lingerMs });
+    const late = step(taken, { type: "tick" }, 600_001);
+    expect(late).toMatchObject({ handoff: { status: "expired" }, detached: { since: 600_000 } });
+  });
+
+  test("is handed to one at a time: a second hand-off, and one that is over, change nothing", () => {
+    expect(step(pending, { ...began, id: "ho_2" }, 30)).toEqual(pending);
+    expect(step(pending, { type: "handoffTaken", id: "ho_2" }, 30)).toEqual(pending);
+    const done = step(pending, { type: "handoffEnded", id: "ho_1", as: "cancelled" }, 40);
+    expect(step(done, { type: "handoffTaken", id: "ho_1" }, 50)).toEqual(done);
+    expect(step(done, { ...began, id: "ho_2" }, 60)).toMatchObject({
+      handoff: { id: "ho_2", status: "pending" },
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { partName } from "@svc/contract/host-protocol/recording-part.ts";
 import { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
 import { CreateDesktop, DesktopCreated } from "@svc/contract/vm/desktop.ts";
 import { SandboxCreated, SandboxRecord } from "@svc/contract/vm/sandbox.ts";
@@ -48,9 +49,11 @@ describe("POST /desktops", () => {
     });
     const record = await call(`/sandboxes/${id}`, { bearer: key });
     const sandbox = SandboxRecord.parse(await record.json());
-    expect(sandbox).toMatchObject({ kind: "desktop", state: "running", template: "default" });
+    const screen = { kind: "desktop", resolution: "1280x720" };
+    expect(sandbox).toMatchObject({ ...screen, state: "running", template: "default" });
     const list = await call("/sandboxes?kind=desktop", { bearer: key });
-    expect(await list.json()).toMatchObject({ sandboxes: [{ sandboxId: body.sessionId }] });
+    const item = { ...screen, sandboxId: body.sessionId };
+    expect(await list.json()).toMatchObject({ sandboxes: [item] });
   });
 
   test("hands every field of its own table to the host, and none of the other one", async () => {
@@ -177,16 +180,18 @@ describe("record: true", () => {
     // Nothing is recorded yet; the host stores it at the key that this URL names.
     expect((await call(recordingUrl)).status).toBe(404);
     const [sandbox] = await host.held();
-    const object = { purpose: "recording", org: placed?.org, sandbox };
+    const file = partName({ runAt: 1, offsetMs: 0, durationMs: 10_000, isCut: false });
+    const object = { purpose: "recording", org: placed?.org, sandbox, file };
+    const part = `${" ".repeat(22)}video`;
     const asked = await call("/internal/objects", {
-      ...json({ object, sizeBytes: 5 }),
+      ...json({ object, sizeBytes: part.length }),
       bearer: HOST_TOKEN,
     });
     const { put } = await asked.json<{ put: string }>();
-    expect((await call(put, { method: "PUT", body: "video" })).status).toBe(200);
+    expect((await call(put, { method: "PUT", body: part })).status).toBe(200);
     const recording = await call(recordingUrl);
     expect(recording.headers.get("content-type")).toBe("video/webm");
-    expect(await recording.text()).toBe("video");
+    expect(await recording.text()).toContain("video");
   });
 
   test("where no host serves desktops is refused as a desktop without it is", async () => {

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { ReplayUrl } from "@svc/contract/browser/replay.ts";
+import { mintObjectToken } from "@svc/contract/tokens.ts";
 import { expect, test } from "vitest";
 import { replayKey } from "../../../control-plane/replays.ts";
 import { call } from "../../support/worker/gateway.ts";
@@ -34,3 +35,34 @@ test("the token of the file plays nothing, that of the page reads nothing, and a
   await env.OBJECTS.delete(key);
   expect((await call(player)).status).toBe(404);
 });
+
+test.each(["text/html,*/*;q=0.8", "*/*"])(
+  "a URL that has ended, is forged or names nothing is one and the same 404 for who accepts %s",
+  async (accept) => {
+    const { key } = await playable();
+    const good = { act: "play", key } as const;
+    const sign = (claims: { key: string }, expiresAt: number) =>
+      mintObjectToken(env.SVC_SIGNING_SECRET, { ...good, ...claims, expiresAt });
+    const later = Date.now() + 60_000;
+    const tokens = [
+      await sign({ key }, Date.now() - 1),
+      (await sign({ key }, later)).slice(0, -1),
+      await sign({ key: "replays/org_x/none.ndjson.gz" }, later),
+      "<b>",
+    ];
+    const said = new Set<string>();
+    for (const token of tokens) {
+      const path = `/replay/${encodeURIComponent(token)}`;
+      const answer = await call(path, { headers: { accept } });
+      const { headers } = answer;
+      expect([answer.status, headers.get("cache-control")]).toEqual([404, "no-store"]);
+      said.add(`${headers.get("content-type")} ${await answer.text()}`);
+    }
+    expect(said.size).toBe(1);
+    expect([...said][0]).toMatch(
+      accept === "*/*"
+        ? /^application\/json.*ObjectNotFound/
+        : /^text\/html; charset=utf-8 <!doctype html>[^]*link is not valid any more/,
+    );
+  },
+);

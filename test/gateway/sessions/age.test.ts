@@ -28,6 +28,8 @@ async function aged(ageMs: number) {
     leaseIdleMs: null,
     wireVersion: null,
     statePath: null,
+    profileId: null,
+    savesProfile: false,
     allowedDomains: null,
     proxy: null,
     captcha: false,

@@ -18,13 +18,8 @@ const never = (signal: AbortSignal) =>
     signal.addEventListener("abort", () => reject(new Error("given up")));
   });
 
-test.each([
-  ["refuses it", answers(404)],
-  ["fails", answers(500)],
-  ["answers something odd", answers(202)],
-  ["cannot be reached", () => Promise.reject(new Error("refused"))],
-  ["never answers", never],
-])("a list that the host %s is 503 PoolUnreachable and retryable", async (_name, answer) => {
+/** The answer to a replacement whose call to the host comes to this. */
+async function replaced(answer: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
   const pool = await newPool();
   const idle = { idle: 9, busy: 0, recycling: 0 };
   await pool.beat({ kinds: { stealth: idle } });
@@ -34,7 +29,26 @@ test.each([
   const { sessionId } = SessionCreated.parse(await made.json());
   breakHost(answer);
   const init = { ...json({ domains: ["b.example"] }), bearer: key };
-  const response = await call(`/sessions/${sessionId}/allowed-domains`, init);
+  return call(`/sessions/${sessionId}/allowed-domains`, init);
+}
+
+test.each([
+  ["refuses it", answers(404)],
+  ["fails", answers(500)],
+  ["answers something odd", answers(202)],
+  ["cannot be reached", () => Promise.reject(new Error("refused"))],
+  ["never answers", never],
+])("a list that the host %s is 503 PoolUnreachable and retryable", async (_name, answer) => {
+  const response = await replaced(answer);
   expect(response.status).toBe(503);
   expect(await response.json()).toMatchObject({ code: "PoolUnreachable", retryable: true });
+});
+
+test("a list that the host says it never began to keep is 400: to try again is in vain", async () => {
+  const response = await replaced(answers(409));
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    code: "ValidationError",
+    error: expect.stringContaining("created without allowedDomains"),
+  });
 });

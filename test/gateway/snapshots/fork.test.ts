@@ -30,6 +30,17 @@ describe("POST /sandboxes with fromSnapshot", () => {
     });
   });
 
+  test("of a desktop has the screen of its origin, whatever is asked, as its host says", async () => {
+    const { host, taken, fork, get } = await snapshotting({ kind: "desktop" });
+    const { snapshotId } = await taken();
+    const response = await fork(snapshotId, { kind: "desktop", resolution: "800x600" });
+    const { sandboxId } = SandboxCreated.parse(await response.json());
+    const [, placed] = await host.calls("PUT");
+    expect(placed?.body).not.toHaveProperty("resolution");
+    const record = await (await get(`/sandboxes/${sandboxId}`)).json();
+    expect(record).toMatchObject({ kind: "desktop", resolution: "1024x768" });
+  });
+
   test("of another kind is 400, on shared isolation too; recorded it is refused", async () => {
     const { taken, fork } = await snapshotting();
     const { snapshotId } = await taken();

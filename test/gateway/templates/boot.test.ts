@@ -88,6 +88,9 @@ test("a desktop's template makes desktops, by both routes; a sandbox's makes non
   const { key } = await newOrg("professional");
   const compiled = { from: { template: "default" }, steps: [] };
   const { templateId } = await readyTemplate(key, { name: "mine", kind: "desktop", compiled });
+  const { calls } = await host.steer();
+  const build = calls.find(({ path }) => path === `/templates/${templateId}`);
+  expect(build?.body).toMatchObject({ kind: "desktop", from: { type: "image", name: "desktop" } });
   await host.beat({ capabilities });
   const desktop = (template: string) => call("/desktops", { ...json({ template }), bearer: key });
   expect((await desktop(templateId)).status).toBe(201);

@@ -35,6 +35,15 @@ test.each<[string, Parameters<typeof newVmHost>[0], string, string, string?]>([
     "ready",
   ],
   [
+    "the image of office waits for its first use",
+    {
+      capabilities: ["desktop"],
+      images: [ready("base"), ready("desktop"), { name: "office", state: "missing", onUse: true }],
+    },
+    "ready",
+    "ready",
+  ],
+  [
     "the image of desktops is being built",
     { images: [ready("base"), { name: "desktop", state: "building" }] },
     "ready",
@@ -70,6 +79,9 @@ test.each<[string, Parameters<typeof newVmHost>[0], string, string, string?]>([
     );
     expect(templates.slice(0, 2).map(({ state }) => state)).toEqual([base, desktop]);
     expect(templates[0]?.error?.message).toBe(why);
+    // They wait for their first use, or their image is nowhere.
+    const waits = beat?.images?.some(({ onUse }) => onUse) ?? false;
+    expect(templates[3]?.state).toBe(waits ? "building" : "failed");
     for (const template of templates) expect("error" in template).toBe(template.state === "failed");
   },
 );

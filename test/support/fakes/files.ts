@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
 import { REFUSED_HEADER } from "@svc/contract/host-protocol/files.ts";
-import { partOf } from "@svc/vm-host/server/range.ts";
+import { partOf } from "@svc/host-kit/range.ts";
 import { send } from "./pool.ts";
 
 /** How files are answered: `cut`, half of a download and no more; the rest are refusals and faults of a host. */

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProxyApplied } from "@svc/contract/browser/proxy.ts";
-import { OPENS_HEADER, PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
+import { OPENS_HEADER, PlaceSlot, STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
+import { FilesMode, PoolFiles } from "./pool-files.ts";
 import { LASTING, servingAll } from "./serving.ts";
 
 /** How a fake pool answers. */
@@ -21,6 +22,11 @@ export const FakePoolMode = z.object({
   captcha: z.object({ active: z.boolean() }).nullable().default(null),
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
+  files: FilesMode.default("ok"),
+  /** What it says of the state of every browser. */
+  state: z
+    .object({ status: z.int(), body: z.string() })
+    .default({ status: 200, body: '{"cookies":[],"origins":[]}' }),
   /** The counts it gives of every session when it is asked; null: 404. */
   seen: z
     .object({
@@ -53,6 +59,7 @@ export class FakePool {
   readonly calls: FakePoolCall[] = [];
   readonly bootId = crypto.randomUUID();
   seq = 0;
+  readonly #files = new PoolFiles();
   readonly #hostToken: string;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
@@ -94,11 +101,13 @@ export class FakePool {
     const text = await bodyOf(request);
     if (request.url === "/control") return this.#control(text, response);
     if (!(await this.#isAllowed(request, text))) return send(response, 401, "");
+    if (isOfFiles(request)) return this.#files.answer(this.mode.files, request, text, response);
     if (request.method === "DELETE") {
       if (this.mode.remove === "ok") send(response, 204, "");
       return;
     }
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
+    if (request.url?.endsWith("/state")) return this.#tellState(response);
     if (request.method === "GET") return this.#see(request.url ?? "", response);
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
@@ -119,6 +128,15 @@ export class FakePool {
       ...(captcha && { captcha }),
     };
     send(response, 201, JSON.stringify(placed));
+  }
+
+  #tellState(response: ServerResponse): void {
+    const { status, body } = this.mode.state;
+    response.writeHead(status, {
+      "content-length": Buffer.byteLength(body),
+      [STATE_LOST_HEADER]: 3,
+    });
+    response.end(body);
   }
 
   /** What it says of a session when it is asked. */
@@ -142,7 +160,7 @@ export class FakePool {
     const path = request.url ?? "/";
     const bearer = request.headers.authorization?.replace(/^Bearer /, "") ?? "";
     const claims = await readHostBearer(this.#hostToken, bearer, Date.now());
-    const body: unknown = text === "" ? null : JSON.parse(text);
+    const body: unknown = text === "" || isOfFiles(request) ? null : JSON.parse(text);
     this.calls.push({ method: request.method ?? "", path, org: claims?.org ?? null, body });
     const [first = "", id] = path.slice(1).split("/");
     return claims?.id === decodeURIComponent(id ?? first);
@@ -176,6 +194,8 @@ export class FakePool {
     });
   }
 }
+
+const isOfFiles = ({ url = "" }: IncomingMessage): boolean => /^\/slots\/[^/]+\/files/.test(url);
 
 /** The text of a request's body. */
 export async function bodyOf(request: IncomingMessage): Promise<string> {

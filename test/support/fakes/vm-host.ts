@@ -26,6 +26,7 @@ export const FakeVmMode = z.object({
       "full",
       "small",
       "lacking",
+      "unbuilt",
       "busy",
       "taken",
       "fault",
@@ -60,6 +61,7 @@ const REFUSALS = {
   full: [503, { error: "Every place on this host is taken.", code: "NoCapacity" }],
   small: [507, { error: "This size does not fit here.", code: "InsufficientCapacity" }],
   lacking: [409, { error: "", code: "HostCapabilityMissing", missingCapabilities: ["snapshots"] }],
+  unbuilt: [409, { error: "No image.", code: "TemplateNotReady", hint: "It is at 3 %." }],
 } satisfies Record<string, [number, VmRefused]>;
 
 const METRICS = VmMetrics.parse({
@@ -224,7 +226,8 @@ export class FakeVmHost {
   }
 
   #place(id: string, text: string, response: ServerResponse): void {
-    const { cpu, memMb, diskGb, isolation, source } = PlaceVm.parse(JSON.parse(text));
+    const ask = PlaceVm.parse(JSON.parse(text));
+    const { kind, cpu, memMb, diskGb, isolation, source } = ask;
     const { put } = this.mode;
     if (put === "hang") return;
     if (put === "wait")
@@ -249,7 +252,9 @@ export class FakeVmHost {
     const got = { cpu, memMb: Math.max(512, memMb), diskGb: Math.max(4, diskGb), isolation };
     const { bootId, seq } = this;
     const made = { how: isFork ? "fork" : "warm", acquiredMs: 1 };
-    const placed = { ...got, ...made, enforcement, bootId, seq };
+    // A fork has the screen of its origin.
+    const screen = kind === "desktop" && { resolution: ask.resolution ?? "1024x768" };
+    const placed = { ...got, ...screen, ...made, enforcement, bootId, seq };
     send(response, 201, JSON.stringify(VmPlaced.parse(placed)));
   }
 

@@ -1,11 +1,10 @@
 import type { SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { signatureOf } from "../../../durable-objects/host/reconcile.ts";
+import type { Released, SessionState } from "../../../durable-objects/session/state.ts";
 import {
   eventOf,
-  type Released,
   type SessionEvent,
-  type SessionState,
   step,
   timers,
 } from "../../../durable-objects/session/transitions.ts";

@@ -148,6 +148,7 @@ export function sandboxView(
     cpu: 2,
     memMb: 2048,
     diskGb: 4,
+    resolution: null,
     closeReason: null,
     goneAt: null,
     record: null,

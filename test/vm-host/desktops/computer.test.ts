@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlClient, openControlClient } from "../../support/process/control-client.ts";
 import { missingDesktop } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";
+import { TEXT, programCases } from "./program-cases.ts";
 
 const MACHINE_MS = 400_000;
 const DESKTOP: Partial<PlaceVm> = {
@@ -13,7 +14,6 @@ const DESKTOP: Partial<PlaceVm> = {
   resolution: "1024x768",
 };
 const DRAWN = "until wmctrl -m && xdotool search --onlyvisible --class tint2; do sleep 0.2; done";
-const TEXT = 'Aa1_-$"ñßø漢字🙂';
 
 describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, () => {
   let rig: Rig;
@@ -45,7 +45,7 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
 
   /** A window that tells of the mouse, in the middle of the screen. */
   async function mouseWindow(): Promise<void> {
-    const start = "pkill xev; setsid xev -geometry 400x300+300+200 -event button > /tmp/xev 2>&1 &";
+    const start = "pkill xev; setsid xev -geometry 400x300+300+200 -event mouse > /tmp/xev 2>&1 &";
     const isThere = "xdotool search --onlyvisible --name 'Event Tester'";
     await rig.sh("one", `${start} until ${isThere}; do sleep 0.2; done`);
   }
@@ -109,6 +109,20 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
     expect(await ask("computer.cursor", {})).toEqual({ x: 550, y: 400 });
   });
 
+  test("drags along a path, past each of its corners", async () => {
+    await mouseWindow();
+    const path = [
+      [450, 300],
+      [550, 300],
+      [550, 400],
+      [450, 400],
+    ].map(([x = 0, y = 0]) => ({ x, y }));
+    await ask("computer.drag", { path, durationMs: 100 });
+    expect(await heard("ButtonRelease")).toBe("1");
+    for (const { x, y } of path)
+      expect(await rig.sh("one", `grep -c 'root:(${x},${y})' /tmp/xev`)).not.toBe("0");
+  });
+
   test("a button that a client holds goes up when the client has gone", async () => {
     await mouseWindow();
     const other = await open();
@@ -117,6 +131,34 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
     expect(await heard("ButtonPress")).toBe("1");
     other.socket.terminate();
     expect(await heard("ButtonRelease")).toBe("1");
+  });
+
+  programCases(() => ({ ask, rig, inTerminal, mouseWindow }));
+
+  test.each([
+    ["computer.focus", { id: "0x7ffffff" }, { code: "NotFound" }, /computer\.windows/],
+    ["computer.geometry", { id: "0x7ffffff" }, { code: "NotFound" }, /computer\.windows/],
+    ["computer.geometry", { id: "0x1", x: 1024 }, { code: "OutOfBounds" }, /1024x768/],
+    ["computer.focus", { id: "; reboot" }, { field: "id" }, /computer\.windows/],
+    ["computer.drag", { path: [{ x: 1, y: 1 }] }, { field: "path" }, /path/],
+    ["computer.drag", { fromX: 1, fromY: 1, toX: 2 }, { field: "toY" }, /without a path/],
+    [
+      "computer.drag",
+      {
+        path: [
+          { x: 1, y: 1 },
+          { x: 1, y: 768 },
+        ],
+      },
+      { code: "OutOfBounds" },
+      /1024x768/,
+    ],
+    ["computer.wait", { stillMs: -1 }, { field: "stillMs" }, /stillMs/],
+  ] as const)("%s %o is refused by its reason", async (method, asked, data, text) => {
+    await expect(ask(method, asked as never)).rejects.toMatchObject({
+      data,
+      message: expect.stringMatching(text),
+    });
   });
 
   test.each([

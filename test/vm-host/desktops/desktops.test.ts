@@ -139,9 +139,9 @@ describe.skipIf(await missingDesktop())("desktops", { timeout: MACHINE_MS }, () 
   });
 
   test("of an image that is not there are refused: it is a capability that this host lacks", async () => {
-    const response = await rig.put("office", {
+    const response = await rig.put("other", {
       ...DESKTOP,
-      source: { type: "image", name: "office" },
+      source: { type: "image", name: "nonsense" },
     });
     expect(response.status).toBe(409);
     expect(await response.json()).toMatchObject({ missingCapabilities: ["image"] });

@@ -35,7 +35,12 @@ export class Bed {
   static async start(): Promise<Bed> {
     const records = { checkpointOf: () => ({}), reports: () => [], isPaused: () => false };
     // Of the host only its machines and its front count here.
-    const vms = new Vms({ records, log, onChange: () => {} } as unknown as VmsOptions);
+    const vms = new Vms({
+      records,
+      recordings: { begin: () => {} },
+      log,
+      onChange: () => {},
+    } as unknown as VmsOptions);
     const parts = { vms } as unknown as HostParts;
     const front = createFront({ ...parts, hostToken: HOST_TOKEN, log });
     const url = await listen(front, { host: "127.0.0.1", port: 0 });

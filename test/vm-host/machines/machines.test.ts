@@ -264,7 +264,7 @@ describe.skipIf(await missingMachine())("machines", { timeout: MACHINE_MS }, () 
 
   test.each([
     ["recording", { record: true }],
-    ["image", { source: { type: "image" as const, name: "office" } }],
+    ["image", { source: { type: "image" as const, name: "nonsense" } }],
   ])("what is not built is a missing capability: %s", async (missing, ask) => {
     const response = await rig.put("odd", ask);
     expect(response.status).toBe(409);

@@ -9,9 +9,10 @@ cd /root || exit
 
 # The size that the machine was told last, for a screen that is started again.
 geometry=$(cat /run/svc/resolution 2>/dev/null || echo 1280x720)
-# Only the machine itself reaches the port, and everybody in it is root.
+# Only the machine itself reaches the port, and everybody in it is root. A paste has as many bytes as a message to the host
+# may have. Without its last window the screen goes on: it would begin anew.
 Xtigervnc :1 -geometry "$geometry" -depth 24 -rfbport 5901 -localhost -SecurityTypes None \
-  -AlwaysShared -ac -nolisten tcp -s 0 -dpms -desktop desktop >/run/svc/screen.log 2>&1 &
+  -AlwaysShared -ac -nolisten tcp -s 0 -dpms -noreset -MaxCutText 1048576 -desktop desktop >/run/svc/screen.log 2>&1 &
 screen=$!
 trap 'kill $screen' EXIT
 until xset q >/dev/null 2>&1; do

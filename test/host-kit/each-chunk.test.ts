@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
-import { eachChunk } from "@svc/vm-host/server/each-chunk.ts";
+import { eachChunk } from "@svc/host-kit/each-chunk.ts";
 import { expect, test } from "vitest";
 
 const never = new Promise<void>(() => {});

@@ -22,6 +22,8 @@ export async function eachChunk(
   body.on("error", reject);
   body.once("end", onEnd);
   body.on("data", onData);
+  // It was cut before anybody listened.
+  if (body.destroyed && !body.readableEnded) reject(body.errored ?? new Error("cut off"));
   try {
     await Promise.race([ended, over]);
   } finally {

@@ -1,4 +1,4 @@
-import { partOf } from "@svc/vm-host/server/range.ts";
+import { partOf } from "@svc/host-kit/range.ts";
 import { expect, test } from "vitest";
 
 const WHOLE = { isWhole: true, offset: 0, length: 10 };

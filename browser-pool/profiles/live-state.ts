@@ -1,0 +1,52 @@
+import type { StorageState } from "@svc/contract/browser/storage-state.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
+import type { CdpMux } from "../cdp/mux.ts";
+import { inBrowser } from "../launch/in-browser.ts";
+import { TooLarge, readState } from "./read.ts";
+import type { VisitedOrigins } from "./visited.ts";
+
+/** A state as it is stored, and how many entries of the browser are not in it. */
+export interface StateBytes {
+  bytes: Buffer;
+  lost: number;
+}
+
+/** The state of a browser's default context, as it is whenever it is asked for. */
+export class LiveState {
+  readonly #mux: CdpMux;
+  readonly #visited: VisitedOrigins;
+  readonly #died: Promise<void>;
+  /** Passkeys that the browser began with: no browser tells them again. */
+  #credentials: StorageState["credentials"] = [];
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(mux: CdpMux, visited: VisitedOrigins, died: Promise<void>) {
+    this.#mux = mux;
+    this.#visited = visited;
+    this.#died = died;
+  }
+
+  /** The browser is given a state to begin with. */
+  began({ origins, credentials }: StorageState): void {
+    this.#credentials = credentials;
+    for (const { origin } of origins) this.#visited.note(origin);
+  }
+
+  /** Reads the state: one reader at a time. Throws `TooLarge`, and when the browser dies or takes too long. */
+  read(): Promise<StateBytes> {
+    const reading = this.#reading.then(
+      () => this.#read(),
+      () => this.#read(),
+    );
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #read(): Promise<StateBytes> {
+    const reading = readState(this.#mux, this.#visited, this.#credentials);
+    const { text, lost } = await inBrowser(reading, LIMITS.profileReadMs, this.#died);
+    const bytes = Buffer.from(text);
+    if (bytes.length > LIMITS.profileStateBytes) throw new TooLarge();
+    return { bytes, lost };
+  }
+}

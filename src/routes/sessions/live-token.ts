@@ -1,0 +1,27 @@
+import { AskLiveToken, HANDOFF_SECONDS, type LiveToken } from "@svc/contract/browser/take-over.ts";
+import { ApiError } from "@svc/contract/errors.ts";
+import { newHandoffId } from "@svc/contract/ids.ts";
+import { mintViewerUrl } from "@svc/contract/tokens/viewer-url.ts";
+import { parseBody } from "../../body.ts";
+import { type Handler, baseUrlOf } from "../../context.ts";
+import { ownedSession } from "./owned.ts";
+import { handoffOf } from "./record.ts";
+
+const SECOND_MS = 1_000;
+
+export const liveToken: Handler = async (c) => {
+  const session = await ownedSession(c);
+  const { timeoutSeconds = HANDOFF_SECONDS.usual } = await parseBody(c, AskLiveToken);
+  const lastsMs = timeoutSeconds * SECOND_MS;
+  const handoff = await session.ask((object) => object.beginHandoff(newHandoffId(), lastsMs));
+  if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  const { token, path, expiresInSeconds } = await mintViewerUrl(c.env.SVC_SIGNING_SECRET, {
+    id: c.req.param("id") ?? "",
+    org: c.get("caller").orgId,
+    now: Date.now(),
+    expiresAt: handoff.expiresAt,
+    handoff: handoff.id,
+  });
+  const url = baseUrlOf(c).replace(/^http/, "ws") + path;
+  return c.json({ handoff: handoffOf(handoff), token, url, expiresInSeconds } satisfies LiveToken);
+};

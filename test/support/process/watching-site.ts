@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Site } from "../fakes/site.ts";
+
+/** The page that docs/OBSERVING.md gives to those who want to watch. */
+const [, EXAMPLE = ""] =
+  /```html\n([\s\S]*?)```/.exec(readFileSync("docs/OBSERVING.md", "utf8")) ?? [];
+
+const PAGES: Record<string, string> = {
+  "/example": EXAMPLE,
+  /** Nothing ever changes. */
+  "/still": "<title>Still</title><body style='margin:0;background:#06c'><h1>Still</h1>",
+  /** Changes twenty times a second. */
+  "/moving": `<title>Moving</title><body style='margin:0'><h1 id=n>0</h1><script>
+    let count = 0; setInterval(() => (n.textContent = ++count), 50)</script>`,
+  /** Says whether what is done to it is trusted, and is sent by Enter. */
+  "/form": `<title>Form</title><body style="margin:0;height:3000px">
+    <form onsubmit="document.title = 'Sent'; return false">
+    <input id=field style="position:absolute;left:100px;top:100px;width:300px;height:40px"></form>
+    <script>var trusted = true; for (const n of ["keydown", "mousedown", "wheel"])
+    addEventListener(n, (e) => (trusted &&= e.isTrusted))</script>`,
+  "/asks":
+    "<title>Asks</title><h1>Asks</h1><script>document.title = prompt('Who?', 'nobody')</script>",
+  "/other": "<title>Other</title><body style='background:#c60'><h1>Other</h1>",
+};
+
+/** A web site with pages to watch. */
+export async function startWatchingSite(): Promise<Site> {
+  const server = createServer(({ url = "" }, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<!doctype html>${PAGES[url] ?? "<title>None</title>"}`);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url: `http://${address}/`,
+    address,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
