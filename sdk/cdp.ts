@@ -128,7 +128,7 @@ export class Cdp {
 
   /** Closes the connection. A session without a lease is released with its last client. */
   close(): void {
-    this.#socket.close(1000, "");
+    this.#socket.close();
   }
 }
 

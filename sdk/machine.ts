@@ -1,9 +1,9 @@
 import { Channel } from "./channel/channel.ts";
-import { Code } from "./channel/code.ts";
+import { type Code, codeOf } from "./channel/code.ts";
 import { Commands } from "./channel/commands.ts";
-import { Computer } from "./channel/computer.ts";
-import { Files } from "./channel/files.ts";
-import { Git } from "./channel/git.ts";
+import { type Computer, computerOf } from "./channel/computer.ts";
+import { type Files, filesOf } from "./channel/files.ts";
+import { type Git, gitOf } from "./channel/git.ts";
 import { Terminals } from "./channel/pty.ts";
 import type { Context } from "./context.ts";
 import { Held } from "./dispose.ts";
@@ -52,12 +52,12 @@ export abstract class Machine extends Held {
       stateOf: async (signal) => (await this.record({ signal, timeoutMs: Infinity })).state,
     });
     this.commands = new Commands(this.#channel);
-    this.files = new Files(this.#channel);
+    this.files = filesOf(this.#channel);
     this.transfer = new Transfer(context.http, id);
-    this.code = new Code(this.#channel);
-    this.git = new Git(this.#channel);
+    this.code = codeOf(this.#channel);
+    this.git = gitOf(this.#channel);
     this.pty = new Terminals(this.#channel);
-    this.computer = new Computer(this.#channel);
+    this.computer = computerOf(this.#channel);
   }
 
   /** Reads the machine's record. It counts as use: the idle window begins anew. */

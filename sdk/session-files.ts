@@ -38,7 +38,10 @@ export class SessionFiles {
   ): Promise<Answered<"PUT /sessions/:id/files/:name">> {
     const params = { id: this.#id, name };
     const request = this.#http.request("PUT /sessions/:id/files/:name", { ...options, params });
-    return this.#http.raw(await withBody(request, data), (response) => response.json());
+    return this.#http.raw(
+      await withBody(request, data),
+      (response) => response.json() as Promise<Answered<"PUT /sessions/:id/files/:name">>,
+    );
   }
 
   /** Fetches a file as a stream. `url` of an entry does the same, without a key. */

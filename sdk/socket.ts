@@ -59,7 +59,7 @@ export class Socket {
     });
     const { signal, timeoutMs } = options;
     return within({ signal, timeoutMs }, () => opened).catch((error: unknown) => {
-      socket.close(1000, "");
+      socket.close();
       throw error;
     });
   }
@@ -74,15 +74,11 @@ export class Socket {
   }
 
   /** Closes the socket. One whose other side is silent is cut, where the runtime can. */
-  close(code: number, reason: string): void {
+  close(reason = ""): void {
     const socket = this.#socket as WebSocket & { terminate?: () => void };
     if (socket.readyState >= 2) return;
-    try {
-      socket.close(code, reason);
-    } catch {
-      // Other codes than 1000 and 3000 and above are not a program's to send, in some runtimes.
-      socket.close(1000, reason);
-    }
+    // Browsers let a program send no other code for what went wrong.
+    socket.close(1000, reason);
     const { terminate } = socket;
     if (terminate) unref(setTimeout(() => terminate.call(socket), CLOSING_MS));
   }

@@ -61,7 +61,7 @@ export class Attachment<Of extends Kind> {
     if (!isThere && this.#isOver) throw new ControlError("NotRunning", "The program has ended.");
     // Messages of a connection are read in order: what answers this has what came before it.
     if (isThere)
-      await connection.client.ask("rpc.ping", {}).catch((error) => {
+      await connection.client.begin("rpc.ping", {}).result.catch((error) => {
         throw sdkError(error);
       });
     else throw new ConnectionError("The connection was lost: the input may have come, or not.");

@@ -3,7 +3,7 @@ import type { MethodName, Params, Result } from "@svc/contract/control-channel/m
 import type {
   CallOptions as RpcOptions,
   PendingCall,
-} from "@svc/contract/control-channel/rpc-client.ts";
+} from "@svc/contract/control-channel/rpc-calls.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
@@ -114,7 +114,7 @@ export class Channel {
     rpc: RpcOptions,
   ): PendingCall<Result<Name>> {
     mustBeShort(params);
-    return client.call(method, params as never, rpc) as PendingCall<Result<Name>>;
+    return client.begin(method, params, rpc) as PendingCall<Result<Name>>;
   }
 
   /** Work over the channel, with the deadline of a call; its errors are those of the sdk. */

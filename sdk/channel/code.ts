@@ -8,6 +8,7 @@ import type { CallOptions } from "../http/deadline.ts";
 import type { Params, Result } from "@svc/contract/control-channel/method-types.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
+import { type Answer, asking, type Rest } from "./namespace.ts";
 import { KeptOutput, keptTexts } from "./kept-output.ts";
 
 /** One thing that a run has shown, in each form it can be seen in: `text`, `html`, `png` (base64), `chart`, … */
@@ -40,8 +41,7 @@ export interface CodeAnswer extends WholeAnswer {
 /** A context: a process that keeps variables from run to run. */
 export type CodeContext = Result<"code.create">;
 
-/** Code in a machine (docs/CODE.md). */
-export class Code {
+class Runs {
   readonly #channel: Channel;
 
   constructor(channel: Channel) {
@@ -78,36 +78,40 @@ export class Code {
       return kept.whole(reader.answered(answer));
     });
   }
+}
 
+interface Asked {
   /** Makes a context and starts its kernel. */
   create(
     context: string,
-    wanted: Omit<Params<"code.create">, "context"> = {},
-    options: CallOptions = {},
-  ): Promise<CodeContext> {
-    return this.#channel.ask("code.create", { context, ...wanted }, options);
-  }
-
+    wanted?: Rest<"code.create", "context">,
+    options?: CallOptions,
+  ): Answer<"code.create">;
   /** Lists the contexts, with what runs in them. */
-  async contexts(options: CallOptions = {}): Promise<CodeContext[]> {
-    return (await this.#channel.ask("code.contexts", {}, options)).contexts;
-  }
-
-  /** Stops the code that runs in a context; its variables stay. */
-  async interrupt(context = "default", options: CallOptions = {}): Promise<void> {
-    await this.#channel.ask("code.interrupt", { context }, options);
-  }
-
+  contexts(options?: CallOptions): Answer<"code.contexts">;
+  /** Stops the code that runs in a context, `default` unless said; its variables stay. */
+  interrupt(context?: string, options?: CallOptions): Answer<"code.interrupt">;
   /** Ends the kernel of a context and begins a new one. */
-  async restart(context = "default", options: CallOptions = {}): Promise<void> {
-    await this.#channel.ask("code.restart", { context }, options);
-  }
-
+  restart(context?: string, options?: CallOptions): Answer<"code.restart">;
   /** Ends the kernel of a context and forgets it. */
-  async remove(context: string, options: CallOptions = {}): Promise<void> {
-    await this.#channel.ask("code.remove", { context }, options);
-  }
+  remove(context: string, options?: CallOptions): Answer<"code.remove">;
 }
+
+/** Code in a machine (docs/CODE.md). */
+export interface Code extends Runs, Asked {}
+
+/** The code of one machine. */
+export const codeOf = (channel: Channel): Code =>
+  Object.assign(
+    new Runs(channel),
+    asking<Asked>(channel, "code", {
+      create: "context *",
+      contexts: "",
+      interrupt: "context",
+      restart: "context",
+      remove: "context",
+    }),
+  );
 
 /** What a run has shown so far. */
 class KeptRun {

@@ -1,10 +1,10 @@
-import type { Hello, METHODS } from "@svc/contract/control-channel/methods.ts";
+import type { Hello } from "@svc/contract/control-channel/methods.ts";
 import { PROTOCOL, SUBPROTOCOL } from "@svc/contract/control-channel/protocol.ts";
 import {
   type NotificationHandler,
   type PendingCall,
-  RpcClient,
-} from "@svc/contract/control-channel/rpc-client.ts";
+  RpcCalls,
+} from "@svc/contract/control-channel/rpc-calls.ts";
 import type { WebSocketClass } from "../context.ts";
 import { ConnectionError, SvcError } from "../errors.ts";
 import { type CallOptions, within } from "../http/deadline.ts";
@@ -12,7 +12,7 @@ import { Socket, type SocketEnd, utf8 } from "../socket.ts";
 
 /** One socket to a machine, from its opening to its end. */
 export class Connection {
-  readonly client: RpcClient<typeof METHODS>;
+  readonly client: RpcCalls;
   readonly #listeners = new Set<NotificationHandler>();
   readonly #greeted: Promise<unknown>;
   #greet: (hello: Partial<Hello>) => void = () => {};
@@ -29,11 +29,11 @@ export class Connection {
     const wire = {
       sendText: (text: string) => this.#socket?.send(text),
       sendBinary: (message: Uint8Array) => this.#socket?.send(message),
-      close: (reason: string) => this.#socket?.close(1002, reason),
+      close: (reason: string) => this.#socket?.close(reason),
       // Credit bounds what is under way; a socket tells no more.
       whenWritable: () => null,
     };
-    this.client = new RpcClient<typeof METHODS>(wire, null, (method, params) => {
+    this.client = new RpcCalls(wire, (method, params) => {
       if (method === "rpc.hello") this.#hello(params);
       for (const listener of this.#listeners) listener(method, params);
     });
@@ -73,7 +73,7 @@ export class Connection {
   }
 
   close(): void {
-    this.#socket?.close(1000, "done");
+    this.#socket?.close("done");
   }
 
   readonly #listener = {

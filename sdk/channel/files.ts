@@ -7,6 +7,7 @@ import { type CallOptions, linked } from "../http/deadline.ts";
 import type { Params, Result } from "@svc/contract/control-channel/method-types.ts";
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
+import { type Answer, asking, type Rest } from "./namespace.ts";
 import { left, Pipe } from "./pipe.ts";
 
 /** A file, folder or link. */
@@ -33,8 +34,7 @@ export interface WriteOptions extends CallOptions {
 /** Changes that wait for a slow reader of a watch; beyond that one `overflow` stands for them. */
 const CHANGES_MOST = 10_000;
 
-/** Files in a machine, by absolute paths (docs/CONTROL-CHANNEL.md, Files). */
-export class Files {
+class Streams {
   readonly #channel: Channel;
 
   constructor(channel: Channel) {
@@ -108,59 +108,15 @@ export class Files {
     return bytes;
   }
 
-  /** Lists a folder, `depth` levels deep, at most `limit` entries (1,000 unless said). */
-  list(
-    path: string,
-    { depth, limit, ...options }: CallOptions & Omit<Params<"files.list">, "path"> = {},
-  ): Promise<Result<"files.list">> {
-    return this.#channel.ask("files.list", { path, depth, limit }, options);
-  }
-
-  /** Reads what is known of a file. `ControlError`, `NotFound`: nothing is there. */
-  stat(path: string, options: CallOptions = {}): Promise<FileEntry> {
-    return this.#channel.ask("files.stat", { path }, options);
-  }
-
   /** Whether something is there. */
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
     try {
-      await this.stat(path, options);
+      await this.#channel.ask("files.stat", { path }, options);
       return true;
     } catch (error) {
       if (error instanceof ControlError && error.code === "NotFound") return false;
       throw error;
     }
-  }
-
-  /** Searches files below a folder by `glob`, and lines in them by `text` or `regex`. */
-  search(
-    path: string,
-    wanted: Omit<Params<"files.search">, "path" | "timeoutMs"> = {},
-    options: CallOptions = {},
-  ): Promise<Result<"files.search">> {
-    return this.#channel.ask("files.search", { path, ...wanted }, options);
-  }
-
-  /** Makes a folder, and those above it. */
-  async mkdir(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#channel.ask("files.mkdir", { path }, options);
-  }
-
-  /** Moves a file or a folder. `ControlError`, `AlreadyExists`: something is there, without `overwrite`. */
-  async move(
-    from: string,
-    to: string,
-    { overwrite, ...options }: CallOptions & { overwrite?: boolean } = {},
-  ): Promise<void> {
-    await this.#channel.ask("files.move", { from, to, overwrite }, options);
-  }
-
-  /** Removes a file, or with `recursive` a folder with all that is in it. */
-  async remove(
-    path: string,
-    { recursive, ...options }: CallOptions & { recursive?: boolean } = {},
-  ): Promise<void> {
-    await this.#channel.ask("files.remove", { path, recursive }, options);
   }
 
   /** Tells of changes until the loop is left, or the signal aborts. What may have been missed is an `overflow`. */
@@ -177,14 +133,15 @@ export class Files {
       else isOverfull = true;
       void pipe.push(isOverfull ? { type: "overflow", path } : change);
     };
+    const wanted = { path, recursive };
     let connections = 0;
     const watching = this.#channel.use({ signal: abort.signal, timeoutMs: Infinity }, (limits) =>
       this.#channel.follow(
         limits,
         (connection) => {
           if ((connections += 1) > 1) tell({ type: "overflow", path });
-          const wanted = { path, recursive };
-          const call = connection.client.call("files.watch", wanted, { signal: limits.signal });
+          const { signal: ends } = limits;
+          const call = this.#channel.begin(connection, "files.watch", wanted, { signal: ends });
           connection.hear(call, (method, params) => {
             if (method !== "files.event" || params["id"] !== call.id) return;
             const { id: _, ...change } = params as unknown as FileEvent;
@@ -218,6 +175,55 @@ export class Files {
     return answer;
   }
 }
+
+interface Asked {
+  /** Lists a folder, `depth` levels deep, at most `limit` entries (1,000 unless said). */
+  list(
+    path: string,
+    wanted?: Rest<"files.list", "path">,
+    options?: CallOptions,
+  ): Answer<"files.list">;
+  /** Reads what is known of a file. `ControlError`, `NotFound`: nothing is there. */
+  stat(path: string, options?: CallOptions): Answer<"files.stat">;
+  /** Searches files below a folder by `glob`, and lines in them by `text` or `regex`. */
+  search(
+    path: string,
+    wanted?: Rest<"files.search", "path">,
+    options?: CallOptions,
+  ): Answer<"files.search">;
+  /** Makes a folder, and those above it. */
+  mkdir(path: string, options?: CallOptions): Answer<"files.mkdir">;
+  /** Moves a file or a folder. `ControlError`, `AlreadyExists`: something is there, without `overwrite`. */
+  move(
+    from: string,
+    to: string,
+    wanted?: Rest<"files.move", "from" | "to">,
+    options?: CallOptions,
+  ): Answer<"files.move">;
+  /** Removes a file, or with `recursive` a folder with all that is in it. */
+  remove(
+    path: string,
+    wanted?: Rest<"files.remove", "path">,
+    options?: CallOptions,
+  ): Answer<"files.remove">;
+}
+
+/** Files in a machine, by absolute paths (docs/CONTROL-CHANNEL.md, Files). */
+export interface Files extends Streams, Asked {}
+
+/** The files of one machine. */
+export const filesOf = (channel: Channel): Files =>
+  Object.assign(
+    new Streams(channel),
+    asking<Asked>(channel, "files", {
+      list: "path *",
+      stat: "path",
+      search: "path *",
+      mkdir: "path",
+      move: "from to *",
+      remove: "path *",
+    }),
+  );
 
 /** Sends data as far as the machine takes it. A source that fails must not end the file: its error cancels the write. */
 async function send(stream: Stream, data: Data): Promise<void> {

@@ -34,14 +34,14 @@ test("contexts are made, listed, interrupted, begun anew and removed", async () 
     stdout: "1\n",
     exitCode: 1,
   });
-  expect(await box.code.contexts()).toContainEqual(
+  expect((await box.code.contexts()).contexts).toContainEqual(
     expect.objectContaining({ context: "mine", language: "bash" }),
   );
   const endless = box.code.run("while :; do sleep 0.1; done", { context: "mine", timeoutMs: 300 });
   expect(await endless).toMatchObject({ timedOut: true });
   await box.code.restart("mine");
   await box.code.remove("mine");
-  expect((await box.code.contexts()).map(({ context }) => context)).not.toContain("mine");
+  expect((await box.code.contexts()).contexts.map(({ context }) => context)).not.toContain("mine");
   await expect(box.code.interrupt("mine")).rejects.toMatchObject({ name: "ControlError" });
 });
 

@@ -193,7 +193,9 @@ test("git tells what it did, and its refusals by their codes", async () => {
   await box.git.add(path);
   const author = { name: "B", email: "b@b.test" };
   const { commit } = await box.git.commit(path, "first", { author });
-  expect(await box.git.log(path)).toMatchObject([{ commit, message: "first", author }]);
+  expect(await box.git.log(path)).toMatchObject({
+    commits: [{ commit, message: "first", author }],
+  });
   await box.git.checkout(path, "topic", { create: true });
   expect(await box.git.branches(path)).toEqual({ current: "topic", branches: ["main", "topic"] });
   const clone = at("clone");
