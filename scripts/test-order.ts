@@ -82,7 +82,7 @@ const OTHER_SECONDS = 3;
 
 /** Files that run emulated machines. Machines of two files at once slow each other down far beyond twice. */
 const MACHINES =
-  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready))/;
+  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready)|sdk\/machines)/;
 
 /**
  * The order of test files for two workers: one is mostly at files with machines, which take processors, while the other is at

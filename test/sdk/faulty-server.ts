@@ -5,9 +5,18 @@ import { text } from "node:stream/consumers";
 
 /** How one request is answered: with a status and a body, or not in order. */
 export type Answer =
-  | { status: number; body?: unknown; headers?: Record<string, string>; text?: string }
+  | {
+      status: number;
+      body?: unknown;
+      headers?: Record<string, string>;
+      text?: string;
+      bytes?: Buffer;
+    }
   | "reset"
   | "half"
+  /** A first part of a body, and then nothing, or the end of the connection. */
+  | "begun"
+  | "cut"
   | "silence";
 
 /** A request as it came. */
@@ -64,7 +73,12 @@ export class FaultyServer {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       return void response.write('{"ok":', () => request.socket.destroy());
     }
+    if (answer === "begun" || answer === "cut") {
+      response.writeHead(200).write("first");
+      if (answer === "cut") setImmediate(() => request.socket.destroy());
+      return;
+    }
     const words = answer.text ?? (answer.body === undefined ? "" : JSON.stringify(answer.body));
-    response.writeHead(answer.status, answer.headers ?? {}).end(words);
+    response.writeHead(answer.status, answer.headers ?? {}).end(answer.bytes ?? words);
   }
 }

@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import { type Method, RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
-import { type Sandbox, Svc } from "@svc/sdk/index.ts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Sandbox, Svc, TimeoutError } from "@svc/sdk/index.ts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
 
 type Name = keyof typeof METHODS;
@@ -39,6 +39,7 @@ const RESULTS: Partial<Record<Name, object>> = {
 const answering = (name: Name): Method => ({
   run: async (params, { stream }) => {
     asked.push({ method: name, params });
+    if (isSilent) await new Promise(() => {});
     METHODS[name].params.parse(params);
     if (name === "files.read" || name === "computer.screenshot")
       await stream.write(1, new TextEncoder().encode("bytes"));
@@ -57,6 +58,8 @@ const server = createServer((_request, response) => {
   response.end(JSON.stringify({ sandboxId: "s1", state: "running" }));
 });
 let protocol: number = 1;
+/** Requests get no answer. */
+let isSilent = false;
 let box: Sandbox;
 beforeAll(async () => {
   const sockets = new WebSocketServer({ server });
@@ -187,4 +190,49 @@ test("a machine of another protocol is not called again", async () => {
   await expect(other.commands.list()).rejects.toThrow(/update the sdk/);
   protocol = 1;
   other.close();
+});
+
+const stream = async (): Promise<unknown> => {
+  const parts = [];
+  for await (const part of box.commands.stream("a")) parts.push(part);
+  return parts;
+};
+
+test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+  ["a question", (signal) => box.git.status("/a", { signal })],
+  ["a read", (signal) => box.files.readBytes("/a", { signal })],
+  ["a read as a stream", (signal) => new Response(box.files.stream("/a", { signal })).text()],
+  ["a write", (signal) => box.files.write("/a", "b", { signal })],
+  ["a watch", (signal) => box.files.watch("/a", { signal }).next()],
+  ["a command", (signal) => box.commands.run("a", [], { signal })],
+  ["a command as a stream", (signal) => box.commands.stream("a", [], { signal }).next()],
+  ["a start", (signal) => box.commands.start("a", [], { signal })],
+  ["a process", (signal) => box.commands.connect("proc_a").wait({ signal })],
+  ["the output of a process", (signal) => box.commands.connect("proc_a").output({ signal }).next()],
+  ["code", (signal) => box.code.run("a", { signal })],
+  ["a terminal", (signal) => box.pty.open({}, { signal })],
+  ["a picture", (signal) => box.computer.screenshot({}, { signal })],
+])(
+  "%s that is aborted ends at once with the signal's reason, and is cancelled",
+  async (_name, call) => {
+    isSilent = true;
+    asked.length = 0;
+    const abort = new AbortController();
+    const reason = new Error("enough");
+    const called = call(abort.signal);
+    called.catch(() => {});
+    await vi.waitFor(() => expect(asked).not.toEqual([]));
+    abort.abort(reason);
+    await expect(called).rejects.toBe(reason);
+    await expect(call(AbortSignal.abort(reason))).rejects.toBe(reason);
+    isSilent = false;
+  },
+);
+
+test("a deadline is one for everything that a call does", async () => {
+  isSilent = true;
+  await expect(box.files.stat("/a", { timeoutMs: 20 })).rejects.toBeInstanceOf(TimeoutError);
+  await expect(box.code.contexts({ timeoutMs: 20 })).rejects.toBeInstanceOf(TimeoutError);
+  isSilent = false;
+  expect(await stream()).toEqual([]);
 });
