@@ -30,6 +30,24 @@ export async function writeSegment(db: D1Database, segment: UsageSegment): Promi
   );
 }
 
+/** Some of the segments that are open and began before a time, at random, so that each has its turn. */
+export async function openSegments(
+  db: D1Database,
+  before: number,
+  most: number,
+): Promise<Pick<UsageSegment, "id" | "kind">[]> {
+  const { results } = await ask(db, () =>
+    db
+      .prepare(
+        `SELECT id, kind FROM usage_segments WHERE ended_at IS NULL AND started_at < ?
+         ORDER BY random() LIMIT ?`,
+      )
+      .bind(before, most)
+      .all<Pick<UsageSegment, "id" | "kind">>(),
+  );
+  return results;
+}
+
 /** Balance of a prepaid org in cents: its credit less its use since the credit was given. null for an org that is not prepaid. */
 export async function creditLeft(
   db: D1Database,

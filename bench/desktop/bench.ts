@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
-import { METHODS } from "@svc/contract/control-channel/methods.ts";
-import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import { WebSocket, createWebSocketStream } from "ws";
 import { RfbClient } from "../../vm-host/screen/rfb-client.ts";
 import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { median, summaryText } from "../report/stats.ts";
+import { openControl } from "../vm/control.ts";
 import { VmHost } from "../vm/host.ts";
 
 const DEFAULT_N = 10;
@@ -82,7 +81,7 @@ async function use(host: VmHost, id: string, found: Found): Promise<void> {
   };
   await host.placeDesktop(id);
   await host.exec(id, "sh", ["-c", TERMINAL]);
-  const { client, socket } = await control(host, id);
+  const { client, socket } = await openControl(host, id);
   const picture = (format: "png" | "jpeg") => async () =>
     client.call("computer.screenshot", { format }, { onBytes: () => {} }).result;
   for (let call = 0; call < CALLS; call += 1) {
@@ -120,22 +119,4 @@ async function view(host: VmHost, id: string): Promise<RfbClient> {
   const socket = new WebSocket(url, ["binary"], { headers });
   await once(socket, "open");
   return RfbClient.open(createWebSocketStream(socket));
-}
-
-async function control(host: VmHost, id: string) {
-  const { url, headers } = await host.socket(id);
-  const socket = new WebSocket(url, { headers });
-  const wire = {
-    sendText: (text: string) => socket.send(text),
-    sendBinary: (message: Uint8Array) => socket.send(message),
-    close: (reason: string) => socket.close(1002, reason),
-    whenWritable: () => null,
-  };
-  const client = new RpcClient(wire, METHODS);
-  socket.on("message", (data: Buffer, isBinary) =>
-    isBinary ? client.binary(data) : client.text(data),
-  );
-  socket.on("close", () => client.closed());
-  await once(socket, "open");
-  return { client, socket };
 }

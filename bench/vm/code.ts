@@ -1,10 +1,7 @@
-import { once } from "node:events";
-import { METHODS } from "@svc/contract/control-channel/methods.ts";
-import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
-import { WebSocket } from "ws";
 import type { Options } from "../options.ts";
 import { Report } from "../report/report.ts";
 import { median, summaryText } from "../report/stats.ts";
+import { openControl } from "./control.ts";
 import { VmHost } from "./host.ts";
 
 const DEFAULT_N = 10;
@@ -54,7 +51,7 @@ async function measure(host: VmHost, id: string, found: Found): Promise<void> {
   };
   const startedAt = performance.now();
   await host.place(id);
-  const { client, socket } = await openCode(host, id);
+  const { client, socket } = await openControl(host, id);
   await time("first call after create", () => client.ask("code.run", { code: "x = 1" }));
   keep("create to first answer", performance.now() - startedAt);
   for (let call = 0; call < CALLS; call += 1)
@@ -74,22 +71,4 @@ async function measure(host: VmHost, id: string, found: Found): Promise<void> {
   keep("100 MB of stdout, MB/s", PRINTED_BYTES / 1_000 / (performance.now() - printingAt));
   socket.terminate();
   await host.end(id);
-}
-
-async function openCode(host: VmHost, id: string) {
-  const { url, headers } = await host.socket(id);
-  const socket = new WebSocket(url, { headers });
-  const wire = {
-    sendText: (text: string) => socket.send(text),
-    sendBinary: (message: Uint8Array) => socket.send(message),
-    close: (reason: string) => socket.close(1002, reason),
-    whenWritable: () => null,
-  };
-  const client = new RpcClient(wire, METHODS);
-  socket.on("message", (data: Buffer, isBinary) =>
-    isBinary ? client.binary(data) : client.text(data),
-  );
-  socket.on("close", () => client.closed());
-  await once(socket, "open");
-  return { client, socket };
 }

@@ -63,7 +63,9 @@ export class StoredRecord<R extends { state: { status: string } }> {
 
   /** Sees to it that the alarm rings for the earliest of these times. It may ring before. */
   async arm(times: () => Times): Promise<void> {
-    if (!this.#unwritten) this.#armedAt = await arm(this.#storage, times);
+    if (this.#unwritten) return;
+    // At once: a change that comes while the alarm is taken back sets another one with its own write.
+    await arm(this.#storage, times, (at) => (this.#armedAt = at));
   }
 
   /** Forgets the record. */

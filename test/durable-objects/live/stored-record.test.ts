@@ -1,6 +1,8 @@
 import { listDurableObjectIds, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { arm } from "../../../durable-objects/live/alarm.ts";
+import { StoredRecord } from "../../../durable-objects/live/stored-record.ts";
 import { call, clearFleet, newOrg, newPool } from "../../support/worker/gateway.ts";
 import { newVmHost } from "../../support/worker/vm-host.ts";
 
@@ -90,5 +92,36 @@ describe.each(KINDS)("the first write of a $key", ({ key, path, objects, join, b
       await runDurableObjectAlarm(named(found.id));
       expect(await look(named(found.id))).toEqual({ record: undefined, alarm: null });
     }, SOON_MS);
+  });
+});
+
+describe("the alarm of a record", () => {
+  const HOUR_MS = 3_600_000;
+
+  test("is set by a change that comes while the one before is taken back", async () => {
+    const stub = env.SESSIONS.getByName("taken back");
+    await runInDurableObject(stub, async (_object, { storage }) => {
+      const record = new StoredRecord(storage, "record", () => null);
+      const now = Date.now();
+      record.ring(now + HOUR_MS);
+      await record.arm(() => {
+        queueMicrotask(() => record.ring(now + 2 * HOUR_MS));
+        return {};
+      });
+      expect(await storage.getAlarm()).toBe(now + 2 * HOUR_MS);
+      await storage.deleteAlarm();
+    });
+  });
+
+  test("is set anew when it has not rung long after its time", async () => {
+    const lostAt = Date.now() - HOUR_MS;
+    const set: number[] = [];
+    const storage = {
+      getAlarm: () => Promise.resolve(lostAt),
+      setAlarm: (at: number) => Promise.resolve(void set.push(at)),
+    } as unknown as DurableObjectStorage;
+    await arm(storage, () => ({ retry: lostAt }));
+    expect(set).toHaveLength(1);
+    expect(set[0]).toBeGreaterThan(lostAt);
   });
 });

@@ -1,6 +1,8 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { Usage } from "@svc/contract/usage.ts";
 import { expect, test, vi } from "vitest";
+import { runScheduled } from "../../../src/scheduled.ts";
 import { call, clearFleet, newOrg, newPool } from "../../support/worker/gateway.ts";
 
 test("a session that waited for its slot is billed from the slot on, and lives from its create on", async () => {
@@ -28,4 +30,28 @@ test("a session that waited for its slot is billed from the slot on, and lives f
     const startedAt = Date.parse(usage.segments[0]?.startedAt ?? "");
     expect(startedAt).toBeGreaterThanOrEqual(placedFrom);
   }, 30_000);
+});
+
+test("a session whose alarm is lost is billed to its end all the same", async () => {
+  await clearFleet();
+  await newPool();
+  const { key, orgId } = await newOrg("free");
+  const created = await call("/sessions", { method: "POST", bearer: key });
+  const { sessionId } = await created.json<{ sessionId: string }>();
+  const segment = () =>
+    env.DB.prepare("SELECT ended_at FROM usage_segments WHERE id = ? AND org_id = ?")
+      .bind(sessionId, orgId)
+      .first<{ ended_at: number | null }>();
+  await vi.waitFor(async () => expect(await segment()).toEqual({ ended_at: null }), 30_000);
+  const endedAt = Date.now();
+  await runInDurableObject(env.SESSIONS.getByName(sessionId), async (_object, { storage }) => {
+    const state = { status: "released", reason: "released", endedAt, usedUntil: endedAt };
+    const record = storage.kv.get<object>("session");
+    storage.kv.put("session", { ...record, state, owed: ["usage"], retryAt: endedAt });
+    await storage.deleteAlarm();
+  });
+  const longAgo = endedAt - 3_600_000;
+  await env.DB.prepare("UPDATE usage_segments SET started_at = ?").bind(longAgo).run();
+  await runScheduled({} as ScheduledController, env);
+  await vi.waitFor(async () => expect(await segment()).toEqual({ ended_at: endedAt }), 30_000);
 });
