@@ -3,6 +3,9 @@ import { ConnectionError, SvcError } from "./errors.ts";
 import { type CallOptions, within } from "./http/deadline.ts";
 import { Socket, type SocketEnd } from "./socket.ts";
 
+// A file of its own as it is built: these are the classes of its errors.
+export { ConnectionError, SvcError, TimeoutError } from "./errors.ts";
+
 type Fields = Record<string, unknown>;
 /** Takes the parameters of an event. */
 export type CdpListener = (params: Fields) => void;

@@ -1,7 +1,14 @@
 // Each public operation of the contract has its method in the sdk, and each method asks a route that the contract lists.
+import { CreateSession } from "@svc/contract/browser/session.ts";
 import { OPERATIONS, type OperationName } from "@svc/contract/operations/index.ts";
 import type { Operation } from "@svc/contract/operations/operation.ts";
-import { type Desktop, type Sandbox, Svc } from "@svc/sdk/index.ts";
+import {
+  type BrowserOptions,
+  type Desktop,
+  type Sandbox,
+  type SandboxOptions,
+  Svc,
+} from "@svc/sdk/index.ts";
 import { expect, test } from "vitest";
 
 /** Not a customer's to call, or asked by a signed URL that the service hands out whole. */
@@ -145,3 +152,18 @@ test.each(listed)(
     }
   },
 );
+
+test("types offer what the documents have, and the service goes on taking what they do not offer", () => {
+  const proxy = { country: "us", session: "a-1", sessionDuration: 5, state: "ny" } as const;
+  const offered: BrowserOptions = { stealth: true, captcha: true, profileId: null, proxy };
+  // @ts-expect-error a toggle is a boolean
+  const word: BrowserOptions = { stealth: "yes" };
+  // @ts-expect-error the tier of old
+  const old: BrowserOptions = { stealth: true, proxy: { tier: "isp" } };
+  // @ts-expect-error every value of an environment is a text
+  const number: SandboxOptions = { envs: { A: 1 } };
+  expect(CreateSession.parse(offered)).toMatchObject({ stealth: true, proxy: { mode: "exit" } });
+  expect(CreateSession.parse(word)).toMatchObject({ stealth: false });
+  expect(CreateSession.parse(old)).toMatchObject({ proxy: { tier: "static" } });
+  expect(OPERATIONS.createSandbox.request.safeParse(number).success).toBe(false);
+});
