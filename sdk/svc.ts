@@ -65,8 +65,7 @@ export class Svc {
       browserUrl,
       maxRetries: options.maxRetries ?? 2,
       timeoutMs: options.timeoutMs ?? null,
-      // Bound: browsers refuse a `fetch` that is called on anything else.
-      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      fetch: options.fetch ?? fetch,
     });
     const context: Context = { http: this.#http, WebSocket: options.WebSocket };
     this.browsers = new Browsers(context);

@@ -36,6 +36,8 @@ export interface RouteRequest<R extends Route> extends CallOptions {
 /** A request to any URL. */
 export interface RawRequest extends CallOptions {
   url: string;
+  /** What an error calls it. Ids and tokens of the URL are capabilities, and errors end up in logs. */
+  name?: string;
   init?: RequestInit & { duplex?: "half" };
   isUnrepeatable?: boolean | undefined;
   isLong?: boolean | undefined;
@@ -76,6 +78,7 @@ export class HttpClient {
     const search = queryText(query);
     return {
       ...request,
+      name: route,
       url: `${base}${filled}${search && `?${search}`}`,
       init: {
         method,
@@ -92,7 +95,7 @@ export class HttpClient {
 
   /** Sends a request and reads its answer by `read`; what `read` throws as a `ConnectionError` is tried again too. */
   raw<Result>(
-    { url, init = {}, isUnrepeatable = false, isLong, ...options }: RawRequest,
+    { url, name, init = {}, isUnrepeatable = false, isLong, ...options }: RawRequest,
     read: (response: Response) => Promise<Result>,
   ): Promise<Result> {
     const { maxRetries, timeoutMs } = this.options;
@@ -101,7 +104,8 @@ export class HttpClient {
       for (let attempt = 0; ; attempt += 1) {
         try {
           return await this.#attempt(url, { ...init, signal }, read);
-        } catch (error) {
+        } catch (reason) {
+          const error = whole(reason, name ?? new URL(url).origin);
           const isLast = attempt >= maxRetries || !mayRetry(error, !isUnrepeatable);
           const wait = waitMs(error, attempt);
           if (signal.aborted || isLast || wait >= leftMs()) throw error;
@@ -116,22 +120,19 @@ export class HttpClient {
     init: RequestInit,
     read: (response: Response) => Promise<Result>,
   ): Promise<Result> {
-    try {
-      const response = await this.options.fetch(url, init);
-      if (!response.ok) throw errorOf(response, await response.text());
-      return await read(response);
-    } catch (error) {
-      if (error instanceof SvcError) throw error;
-      // Whatever `fetch` throws: no whole answer came.
-      throw new ConnectionError(
-        `${init.method ?? "GET"} ${pathOf(url)} failed: ${wordsOf(error)}`,
-        {
-          cause: error,
-        },
-      );
-    }
+    // Not as a method: browsers refuse a `fetch` that is called on anything.
+    const { fetch: send } = this.options;
+    const response = await send(url, init);
+    if (!response.ok) throw errorOf(response, await response.text());
+    return read(response);
   }
 }
+
+/** An error of the sdk as it is; whatever else `fetch` throws means that no whole answer came. */
+const whole = (error: unknown, name: string): SvcError =>
+  error instanceof SvcError
+    ? error
+    : new ConnectionError(`${name} failed: ${wordsOf(error)}`, { cause: error });
 
 function errorOf({ status, headers }: Response, text: string): ApiError {
   const facts = {
@@ -147,9 +148,6 @@ function errorOf({ status, headers }: Response, text: string): ApiError {
   }
   return apiError({ ...facts, body: {} });
 }
-
-/** Without its query, which may hold a token. */
-const pathOf = (url: string): string => url.split("?")[0] ?? "";
 
 /** `fetch failed` says nothing; its cause does. */
 function wordsOf(error: unknown): string {

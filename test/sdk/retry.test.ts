@@ -62,7 +62,12 @@ describe("is tried again", () => {
     });
     expect(server.got).toHaveLength(5);
     server.script("reset");
-    await expect(svc({ maxRetries: 0 }).health()).rejects.toBeInstanceOf(ConnectionError);
+    const lost = await svc({ maxRetries: 0 })
+      .browsers.get("a-capability")
+      .catch((error: unknown) => error);
+    expect(lost).toBeInstanceOf(ConnectionError);
+    // An id is not for logs.
+    expect(String(lost)).toMatch(/GET \/sessions\/:id failed/);
     expect(server.got).toHaveLength(1);
   });
 
