@@ -1,16 +1,17 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
 
-/** The entries of the sdk, each a file of its own without imports. */
-const ENTRIES = { "index.js": "sdk/index.ts", "cdp.js": "sdk/cdp.ts" } as const;
+/** The entries of the sdk. */
+const ENTRIES = { index: "sdk/index.ts", cdp: "sdk/cdp.ts" } as const;
 
 /** Makes each entry one file of JavaScript for every runtime. The same sources give the same bytes. */
-export async function bundleSdk(): Promise<Record<keyof typeof ENTRIES, string>> {
+export async function bundleSdk(): Promise<Record<"index.js" | "cdp.js", string>> {
   const bundle = async (input: string): Promise<string> => {
-    // rolldown's result is a tenth smaller than that of esbuild, whose helpers are for older runtimes.
+    // rolldown's result is smaller than that of esbuild.
     const build = await rolldown({ input, platform: "neutral" });
     const { output } = await build.generate({ format: "esm", minify: true });
     await build.close();
@@ -19,19 +20,36 @@ export async function bundleSdk(): Promise<Record<keyof typeof ENTRIES, string>>
       throw new Error(`${input} is more than one file: ${[...imports, ...dynamicImports].join()}`);
     return code;
   };
-  return {
-    "index.js": await bundle(ENTRIES["index.js"]),
-    "cdp.js": await bundle(ENTRIES["cdp.js"]),
-  };
+  return { "index.js": await bundle(ENTRIES.index), "cdp.js": await bundle(ENTRIES.cdp) };
+}
+
+/** Makes the declarations of the entries, by file. They import no package: those of zod that they need are among them. */
+export async function bundleTypes(): Promise<Record<string, string>> {
+  const licence = await readFile("node_modules/zod/LICENSE", "utf8");
+  const build = await rolldown({
+    input: ENTRIES,
+    plugins: [dts({ emitDtsOnly: true, tsconfig: "tsconfig.neutral.json" })],
+    // Of the languages of zod's errors, which nothing here names.
+    onLog: () => {},
+  });
+  const { output } = await build.generate({
+    format: "esm",
+    chunkFileNames: "shared.d.ts",
+    banner: ({ name }) => (name in ENTRIES ? "" : `/*! Contains types of zod.\n${licence}*/`),
+  });
+  await build.close();
+  return Object.fromEntries(
+    output.map((file) => [file.fileName, file.type === "chunk" ? file.code : String(file.source)]),
+  );
 }
 
 /** Writes the files where the package's exports name them. */
-export async function writeSdk(folder = "sdk/dist"): Promise<void> {
+export async function writeSdk(folder = "sdk/dist", { hasTypes = true } = {}): Promise<void> {
   await mkdir(folder, { recursive: true });
-  for (const [name, code] of Object.entries(await bundleSdk())) {
-    await writeFile(join(folder, name), code);
-    console.log(`${join(folder, name)}: ${gzipSync(code, { level: 9 }).length} bytes in gzip`);
-  }
+  const files = { ...(await bundleSdk()), ...(hasTypes && (await bundleTypes())) };
+  for (const [name, code] of Object.entries(files)) await writeFile(join(folder, name), code);
+  const { length } = gzipSync(files["index.js"], { level: 9 });
+  console.log(`${folder}/index.js has ${length} bytes in gzip`);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) await writeSdk();
