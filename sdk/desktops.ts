@@ -66,7 +66,7 @@ export class Desktop extends Machine {
   /** Saves memory and disk, and frees its place: nothing is billed until it is resumed. Repeating it is fine. */
   async pause(options: CallOptions = {}): Promise<void> {
     await this.call("POST /desktops/:id/pause", { ...options, isLong: true });
-    this.close();
+    this.drop();
   }
 
   /** Goes on where it was paused, with the programs it had. `ConflictError`: it is not paused. */

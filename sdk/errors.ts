@@ -169,12 +169,9 @@ export function apiError(facts: ApiErrorFacts): ApiError {
 
 function wordsOf(
   status: number,
-  { error, hint, plan, cap, holders }: ApiErrorFacts["body"],
+  { error, hint = "", plan, cap, holders = [] }: ApiErrorFacts["body"],
 ): string {
-  const words = [error ?? `The gateway answered ${status}.`];
-  if (hint !== undefined) words.push(hint);
-  const facts = [plan && `plan ${plan}`, cap !== undefined && `cap ${cap}`].filter(Boolean);
-  if (status === 429 && facts.length > 0)
-    words.push(`(${facts.join(", ")}, held by ${holders?.join(", ") ?? "others"})`);
-  return words.join(" ");
+  const facts =
+    status === 429 && plan && `(plan ${plan}, cap ${cap}, held by ${holders.join(", ")})`;
+  return [error ?? `The gateway answered ${status}.`, hint, facts].filter(Boolean).join(" ");
 }

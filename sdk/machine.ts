@@ -124,12 +124,17 @@ export abstract class Machine extends Held {
   async revert(snapshotId: string, options: CallOptions = {}): Promise<void> {
     const request = { ...options, body: { snapshotId }, isLong: true } as const;
     await this.call("POST /sandboxes/:id/revert", request);
+    this.drop();
+  }
+
+  /** Ends what this program does over the control channel, and closes its socket. The machine lives on; the next call opens another one. */
+  close(): void {
     this.#channel.close();
   }
 
-  /** Closes this program's socket. The machine lives on; the next call opens another one. */
-  close(): void {
-    this.#channel.close();
+  /** The machine has closed its sockets, or will soon: the next call is to find another one. */
+  protected drop(): void {
+    this.#channel.drop();
   }
 
   /** Calls a route of this machine. */

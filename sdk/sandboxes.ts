@@ -87,7 +87,7 @@ export class Sandbox extends Machine {
   /** Saves memory and disk, and frees its place: nothing is billed until it is resumed. Repeating it is fine. */
   async pause(options: CallOptions = {}): Promise<void> {
     await this.call("POST /sandboxes/:id/pause", { ...options, isLong: true });
-    this.close();
+    this.drop();
   }
 
   /** Goes on where it was paused, with the processes it had. `ConflictError`: it is not paused. */

@@ -1,5 +1,6 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import type { BytesHandler, Stream } from "@svc/contract/control-channel/stream.ts";
+import { type Data, partsOf } from "../bytes.ts";
 import { ConnectionError, ControlError } from "../errors.ts";
 import type { CallOptions, Limits } from "../http/deadline.ts";
 import type { Result } from "@svc/contract/control-channel/method-types.ts";
@@ -7,6 +8,8 @@ import { type Channel, sdkError } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 
 type Kind = "commands.attach" | "pty.attach";
+
+const ended = (): ControlError => new ControlError("NotRunning", "The program has ended.");
 
 /** What an attachment is made of. */
 export interface AttachmentOptions extends CallOptions {
@@ -57,14 +60,18 @@ export class Attachment<Of extends Kind> {
   /** Sends input, and waits until the machine has it. A connection that is lost meanwhile is a `ConnectionError`: it may have come. */
   async write(bytes: Uint8Array): Promise<void> {
     const { connection, stream } = await this.#attached();
-    const isThere = bytes.length === 0 || (await stream.write(CHANNELS.input, bytes));
-    if (!isThere && this.#isOver) throw new ControlError("NotRunning", "The program has ended.");
+    const isGone = bytes.length > 0 && !(await stream.write(CHANNELS.input, bytes));
+    if (isGone && this.#isOver) throw ended();
+    if (isGone) throw new ConnectionError("The connection was lost: the input may have come.");
     // Messages of a connection are read in order: what answers this has what came before it.
-    if (isThere)
-      await connection.client.begin("rpc.ping", {}).result.catch((error) => {
-        throw sdkError(error);
-      });
-    else throw new ConnectionError("The connection was lost: the input may have come, or not.");
+    await connection.client.begin("rpc.ping", {}).result.catch((error) => {
+      throw sdkError(error);
+    });
+  }
+
+  /** Sends all of it, part by part. */
+  async writeAll(data: Data): Promise<void> {
+    for await (const part of partsOf(data)) await this.write(part);
   }
 
   /** Ends the input of the program. */
@@ -75,7 +82,7 @@ export class Attachment<Of extends Kind> {
 
   async #attached(): Promise<Current> {
     for (;;) {
-      if (this.#isOver) throw new ControlError("NotRunning", "The program has ended.");
+      if (this.#isOver) throw ended();
       if (this.#current?.connection.isOpen) return this.#current;
       await new Promise<void>((resolve) => {
         const before = this.#wake;

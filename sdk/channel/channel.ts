@@ -9,16 +9,15 @@ import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { WebSocketClass } from "../context.ts";
 import { ApiError, ConnectionError, ControlError, SvcError } from "../errors.ts";
-import { type CallOptions, type Limits, sleep, within } from "../http/deadline.ts";
+import { type CallOptions, type Limits, linked, sleep, within } from "../http/deadline.ts";
 import { backoffMs } from "../http/retry.ts";
 import { unref, utf8 } from "../socket.ts";
 import { Connection } from "./connection.ts";
 
 /** How long a machine that does not answer is called again. */
 const RECONNECT_MS = 60_000;
-/** Connections that say hello and end before they are used, one after the other. */
-const DEAD_MOST = 5;
-/** How often a safe request is sent again. */
+const CLOSED = "The channel was closed.";
+/** How often a safe request is sent again, and connections that end before they are used are followed by another one. */
 const REPEATS_MOST = 5;
 /** A socket that nobody uses is closed: it would keep the process, and its place of 64. */
 const IDLE_MS = 10_000;
@@ -57,7 +56,8 @@ export interface ChannelOptions {
 export class Channel {
   readonly #options: ChannelOptions;
   #opening: Opening | null = null;
-  #uses = 0;
+  /** Work that goes on. */
+  readonly #uses = new Set<AbortController>();
   #idle: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: ChannelOptions) {
@@ -122,15 +122,17 @@ export class Channel {
     { signal, timeoutMs = this.#options.timeoutMs }: CallOptions,
     work: (limits: Limits) => Promise<Value>,
   ): Promise<Value> {
-    this.#uses += 1;
+    const abort = linked(signal);
+    this.#uses.add(abort);
     clearTimeout(this.#idle);
     try {
-      return await within({ signal, timeoutMs }, work);
+      return await within({ signal: abort.signal, timeoutMs }, work);
     } catch (error) {
       throw sdkError(error);
     } finally {
-      this.#uses -= 1;
-      if (this.#uses === 0) this.#idle = unref(setTimeout(() => this.close(), IDLE_MS));
+      abort.abort();
+      this.#uses.delete(abort);
+      if (this.#uses.size === 0) this.#idle = unref(setTimeout(() => this.drop(), IDLE_MS));
     }
   }
 
@@ -159,7 +161,7 @@ export class Channel {
 
   /** The connection that is open, or a new one. */
   async connection({ signal }: Limits): Promise<Connection> {
-    for (let dead = 0; dead < DEAD_MOST; dead += 1) {
+    for (let dead = 0; dead < REPEATS_MOST; dead += 1) {
       const opening = (this.#opening ??= this.#open());
       // Others may wait for it too: the signal ends this wait alone.
       const connection = await within({ signal }, () => opening.connection);
@@ -169,12 +171,18 @@ export class Channel {
     throw new ConnectionError("The machine closes each connection at once.");
   }
 
-  /** Closes the socket. The next call opens another one. */
+  /** Ends what goes on, and closes the socket. The next call opens another one. */
   close(): void {
+    for (const abort of this.#uses) abort.abort(new ConnectionError(CLOSED));
+    this.drop();
+  }
+
+  /** Closes the socket. What goes on and the next call open another one. */
+  drop(): void {
     clearTimeout(this.#idle);
     const opening = this.#opening;
     this.#opening = null;
-    opening?.abort.abort(new ConnectionError("The channel was closed."));
+    opening?.abort.abort(new ConnectionError(CLOSED));
     opening?.connection.then(
       (connection) => connection.close(),
       () => {},

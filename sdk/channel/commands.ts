@@ -1,5 +1,5 @@
 import { isRefused } from "@svc/contract/control-channel/refusals.ts";
-import { type Data, partsOf } from "../bytes.ts";
+import type { Data } from "../bytes.ts";
 import { CommandError, ConnectionError } from "../errors.ts";
 import { type CallOptions, linked } from "../http/deadline.ts";
 import { newKey } from "../http/client.ts";
@@ -195,7 +195,7 @@ async function feed(
     () => true,
   );
   const given = (async () => {
-    if (stdin !== undefined) for await (const part of partsOf(stdin)) await attachment.write(part);
+    if (stdin !== undefined) await attachment.writeAll(stdin);
     await attachment.endInput();
     return false;
   })();

@@ -1,5 +1,5 @@
-import { type Data, partsOf } from "../bytes.ts";
-import { type CallOptions, linked } from "../http/deadline.ts";
+import type { Data } from "../bytes.ts";
+import { type CallOptions, linked, within } from "../http/deadline.ts";
 import { Attachment, type AttachmentOptions } from "./attachment.ts";
 import type { Params } from "@svc/contract/control-channel/method-types.ts";
 import type { Channel } from "./channel.ts";
@@ -76,15 +76,15 @@ export class Process {
   }
 
   /** Sends input, and waits until the machine has it. */
-  async write(data: Data): Promise<void> {
-    this.#input ??= this.attach();
-    for await (const part of partsOf(data)) await this.#input.write(part);
+  write(data: Data, options: CallOptions = {}): Promise<void> {
+    const input = (this.#input ??= this.attach());
+    return within(options, () => input.writeAll(data));
   }
 
   /** Ends its input. */
-  async endInput(): Promise<void> {
-    this.#input ??= this.attach();
-    await this.#input.endInput();
+  endInput(options: CallOptions = {}): Promise<void> {
+    const input = (this.#input ??= this.attach());
+    return within(options, () => input.endInput());
   }
 
   /** Sends a signal; `SIGTERM` unless said. */

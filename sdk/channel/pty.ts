@@ -1,5 +1,5 @@
-import { type Data, partsOf } from "../bytes.ts";
-import type { CallOptions } from "../http/deadline.ts";
+import type { Data } from "../bytes.ts";
+import { type CallOptions, within } from "../http/deadline.ts";
 import { Attachment } from "./attachment.ts";
 import type { Params, Result } from "@svc/contract/control-channel/method-types.ts";
 import type { Channel } from "./channel.ts";
@@ -59,8 +59,8 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   }
 
   /** Types; waits until the machine has it. */
-  async write(data: Data): Promise<void> {
-    for await (const part of partsOf(data)) await this.#attached().write(part);
+  write(data: Data, options: CallOptions = {}): Promise<void> {
+    return within(options, () => this.#attached().writeAll(data));
   }
 
   /** Changes its size, in characters. */
@@ -69,8 +69,8 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   }
 
   /** Waits for the end of its program. Its output has to be read meanwhile. */
-  async wait(): Promise<number> {
-    return (await this.#attached().ended).exitCode;
+  wait(options: CallOptions = {}): Promise<number> {
+    return within(options, async () => (await this.#attached().ended).exitCode);
   }
 
   /** Hangs up: ends every program in it. */

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
 import { type Method, RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
-import { type Sandbox, Svc, TimeoutError } from "@svc/sdk/index.ts";
+import { ConnectionError, type Sandbox, Svc, TimeoutError } from "@svc/sdk/index.ts";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { WebSocketServer } from "ws";
 
@@ -60,10 +60,12 @@ const server = createServer((_request, response) => {
 let protocol: number = 1;
 /** Requests get no answer. */
 let isSilent = false;
+let connections = 0;
 let box: Sandbox;
 beforeAll(async () => {
   const sockets = new WebSocketServer({ server });
   sockets.on("connection", (client) => {
+    connections += 1;
     const wire = {
       sendText: (text: string) => client.send(text),
       sendBinary: (message: Uint8Array) => client.send(message),
@@ -210,6 +212,8 @@ test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
   ["a process", (signal) => box.commands.connect("proc_a").wait({ signal })],
   ["the output of a process", (signal) => box.commands.connect("proc_a").output({ signal }).next()],
   ["code", (signal) => box.code.run("a", { signal })],
+  ["input of a process", (signal) => box.commands.connect("proc_a").write("a", { signal })],
+  ["input of a terminal", (signal) => box.pty.connect("pty_a").write("a", { signal })],
   ["a terminal", (signal) => box.pty.open({}, { signal })],
   ["a picture", (signal) => box.computer.screenshot({}, { signal })],
 ])(
@@ -235,4 +239,25 @@ test("a deadline is one for everything that a call does", async () => {
   await expect(box.code.contexts({ timeoutMs: 20 })).rejects.toBeInstanceOf(TimeoutError);
   isSilent = false;
   expect(await stream()).toEqual([]);
+});
+
+test("closing ends what goes on, and opens no socket again", async () => {
+  isSilent = true;
+  const other = await newBox();
+  const going = [
+    other.commands.connect("proc_a").wait(),
+    other.code.run("a"),
+    other.files.watch("/a").next(),
+    other.git.status("/a"),
+  ];
+  const ended = Promise.allSettled(going);
+  asked.length = 0;
+  await vi.waitFor(() => expect(asked).toHaveLength(going.length));
+  const before = connections;
+  other.close();
+  for (const one of await ended) expect(one).toMatchObject({ reason: expect.any(ConnectionError) });
+  expect(connections).toBe(before);
+  isSilent = false;
+  expect(await other.commands.list()).toEqual([]);
+  other.close();
 });
