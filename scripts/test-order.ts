@@ -7,6 +7,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/images/image.test.ts": 200,
   "test/vm-host/hostile/fuzz.test.ts": 200,
   "test/vm-host/desktops/desktops.test.ts": 150,
+  "test/vm-host/desktops/recording.test.ts": 150,
   "test/end-to-end/desktop-lives.test.ts": 140,
   "test/vm-host/volumes/faults.test.ts": 110,
   "test/vm-host/desktops/computer.test.ts": 150,

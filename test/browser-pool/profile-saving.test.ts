@@ -64,7 +64,7 @@ describeKinds("a session that saves its profile as it ends", (kind) => {
 
   test("saves it at its deadline", async () => {
     await rig.warm();
-    await placeAndWrite({ expiresAt: Date.now() + 12_000 });
+    await placeAndWrite({ expiresAt: Date.now() + 20_000 });
     await expectSaved();
   });
 

@@ -113,7 +113,9 @@ describe.skipIf(await missingDesktop())("desktops", { timeout: MACHINE_MS }, () 
   test("are forked with their screen as it was", async () => {
     await snapshot(rig, "one", SNAPSHOT);
     const source = { type: "snapshot", id: SNAPSHOT, recordPath: "" } as const;
-    const { how } = await rig.place("fork", { ...DESKTOP, source });
+    // The gateway asks for no size of a fork.
+    const { resolution: _size, ...fork } = DESKTOP;
+    const { how } = await rig.place("fork", { ...fork, source });
     expect(how).toBe("fork");
     expect(await rig.sh("fork", `${SIZE}; wmctrl -l | grep -o here`)).toBe("1024x768\nhere");
     await rig.delete("fork");
