@@ -29,6 +29,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/builds/builds.test.ts": 52,
   "test/vm-host/states/faults.test.ts": 52,
   "test/vm-host/volumes/paths.test.ts": 52,
+  "test/sdk/machines.test.ts": 52,
   "test/end-to-end/two-hosts.test.ts": 51,
   "test/vm-host/network/network.test.ts": 46,
   "test/end-to-end/template.test.ts": 44,
