@@ -1,9 +1,8 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
-import { dts } from "rolldown-plugin-dts";
 
 /** The entries of the sdk. */
 const ENTRIES = { index: "sdk/index.ts", cdp: "sdk/cdp.ts" } as const;
@@ -23,30 +22,10 @@ export async function bundleSdk(): Promise<Record<"index.js" | "cdp.js", string>
   return { "index.js": await bundle(ENTRIES.index), "cdp.js": await bundle(ENTRIES.cdp) };
 }
 
-/** Makes the declarations of the entries, by file. They import no package: those of zod that they need are among them. */
-export async function bundleTypes(): Promise<Record<string, string>> {
-  const licence = await readFile("node_modules/zod/LICENSE", "utf8");
-  const build = await rolldown({
-    input: ENTRIES,
-    plugins: [dts({ emitDtsOnly: true, tsconfig: "tsconfig.neutral.json" })],
-    // Of the languages of zod's errors, which nothing here names.
-    onLog: () => {},
-  });
-  const { output } = await build.generate({
-    format: "esm",
-    chunkFileNames: "shared.d.ts",
-    banner: ({ name }) => (name in ENTRIES ? "" : `/*! Contains types of zod.\n${licence}*/`),
-  });
-  await build.close();
-  return Object.fromEntries(
-    output.map((file) => [file.fileName, file.type === "chunk" ? file.code : String(file.source)]),
-  );
-}
-
 /** Writes the files where the package's exports name them. */
-export async function writeSdk(folder = "sdk/dist", { hasTypes = true } = {}): Promise<void> {
+export async function writeSdk(folder = "sdk/dist"): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const files = { ...(await bundleSdk()), ...(hasTypes && (await bundleTypes())) };
+  const files = await bundleSdk();
   for (const [name, code] of Object.entries(files)) await writeFile(join(folder, name), code);
   const { length } = gzipSync(files["index.js"], { level: 9 });
   console.log(`${folder}/index.js has ${length} bytes in gzip`);

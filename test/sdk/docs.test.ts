@@ -35,7 +35,7 @@ let folder = "";
 beforeAll(async () => {
   rig = await MachineRig.start();
   if (!(await missingBrowser())) pool = await PoolProcess.start(rig.gateway.gateway, {});
-  await writeSdk("sdk/dist", { hasTypes: false });
+  await writeSdk();
   await mkdir("node_modules/.cache", { recursive: true });
   folder = await mkdtemp("node_modules/.cache/sdk-docs-");
 });
