@@ -2,9 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PlaceVm } from "@svc/contract/host-protocol/vms.ts";
-import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openControlClient } from "../../support/process/control-client.ts";
+import { differing, screenshotOf } from "../../support/process/screenshots.ts";
 import { pause, resume, snapshot } from "../rig/acts.ts";
 import { missingDesktop } from "../rig/needs.ts";
 import { fileOf, lastPicture, lengthOf, timesIn } from "../rig/recorded.ts";
@@ -18,6 +17,8 @@ const DESKTOP: Partial<PlaceVm> = {
   memMb: 2048,
   resolution: "1024x768",
 };
+/** What VP8 makes of a colour lies nearer than this. */
+const NEAR = 64;
 const DRAWN = "until wmctrl -m && xdotool search --onlyvisible --class tint2; do sleep 0.2; done";
 /** A terminal that prints a line a second. */
 const PRINTING =
@@ -80,17 +81,8 @@ describe.skipIf(await missingDesktop())(
       const png = join(folder, "last.png");
       await lastPicture(file, png);
       const { url, headers } = await rig.socket("film");
-      const control = await openControlClient(url, headers);
-      const chunks: Buffer[] = [];
-      await control.client.call(
-        "computer.screenshot",
-        {},
-        {
-          onBytes: (_channel, bytes) => void chunks.push(Buffer.from(bytes)),
-        },
-      ).result;
-      control.socket.terminate();
-      expect(await difference(await readFile(png), Buffer.concat(chunks))).toBeLessThan(8);
+      const { png: shown } = await screenshotOf(url, headers);
+      expect(await differing(await readFile(png), shown, NEAR)).toBeLessThan(0.05);
       await rig.sh("film", "pkill -CONT -f 'while sleep 1'");
     });
 
@@ -136,12 +128,3 @@ describe.skipIf(await missingDesktop())(
     });
   },
 );
-
-/** How far two pictures of one size lie apart, of 255. */
-async function difference(one: Buffer, other: Buffer): Promise<number> {
-  const { channels } = await sharp(one)
-    .composite([{ input: other, blend: "difference" }])
-    .removeAlpha()
-    .stats();
-  return Math.max(...channels.map(({ mean }) => mean));
-}
