@@ -31,7 +31,7 @@ interface Held {
 }
 
 /**
- * Those who watch one session, by the session's id, and the person who has taken it over: their sockets sleep while nothing
+ * The viewers of one session, by the session's id, and the person who has taken it over: their sockets sleep while nothing
  * moves. The pool dials in when the first one comes, and is let go of when the last one has left.
  */
 export class ObserverDO extends DurableObject<Env> {
@@ -185,9 +185,10 @@ export class ObserverDO extends DurableObject<Env> {
 
   async #handBack(viewer: Viewer, as: "completed" | "cancelled"): Promise<void> {
     const { id, handoff } = viewer.facts;
-    this.#dismiss(viewer, CLOSE_CODES.normal, `The hand-off is ${as}.`);
-    this.#hold(null);
+    // The session first, whose hand-off it is: a person whom it does not hear still has the session, and says it again.
     if (handoff !== null) await this.env.SESSIONS.getByName(id).endHandoff(handoff, as);
+    this.#hold(null);
+    this.#dismiss(viewer, CLOSE_CODES.normal, `The hand-off is ${as}.`);
   }
 
   #fault(viewer: Viewer): void {

@@ -117,6 +117,8 @@ async function keyToPicture(
 async function view(host: VmHost, id: string): Promise<RfbClient> {
   const { url, headers } = await host.socket(id, "stream");
   const socket = new WebSocket(url, ["binary"], { headers });
+  // Before it is open: the first words of the screen may come with the answer.
+  const stream = createWebSocketStream(socket);
   await once(socket, "open");
-  return RfbClient.open(createWebSocketStream(socket));
+  return RfbClient.open(stream);
 }

@@ -19,7 +19,7 @@ const KEYS_PER_ROUND = 5;
 /** A page that has sent nothing for so long stands still. */
 const STILL_MS = 300;
 
-/** What watching shows, how late, and at what cost; and how soon a person who has taken over sees what they do. */
+/** Frames of a watched page, how late they are and what they cost; and how soon a person who has taken over sees their own keys. */
 export async function benchObserve(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`observe, n = ${n} rounds`);

@@ -68,7 +68,7 @@ export async function benchProfiles(options: Options): Promise<void> {
   report.finish(options.json);
 }
 
-/** What creates are compared, by name. */
+/** The creates that are compared, by name. */
 async function asksOf(customer: Customer): Promise<Record<string, SessionAsk>> {
   return {
     "no profile": {},

@@ -17,7 +17,7 @@ const TOLD: ReadonlySet<string | null> = new Set([
   "Target.targetInfoChanged",
   "Target.targetDestroyed",
 ]);
-/** Those before have closed. */
+/** Tabs that are kept in mind: older ones have closed. */
 const REMEMBERED = 20;
 
 /** Which new targets clients do not see: browsers attach clients to every target, and stop it for them. */
@@ -65,7 +65,7 @@ export class HiddenTargets {
     }
   }
 
-  /** What a client's call has to wait for; null when it has not. The call that opens the tab waits for nothing. */
+  /** The opening that a client's call has to wait for; null when there is none, and for the call that opens the tab itself. */
   blocks(client: MuxClient, { method }: ClientCall): Promise<void> | null {
     return method === "Target.createTarget" && client !== this.#seer ? this.#opening : null;
   }

@@ -1,7 +1,7 @@
 import { SessionFileName } from "@svc/contract/browser/session-file.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 
-/** What stands in a name in place of what no name may have. */
+/** Characters that no name may have. */
 const UNFIT = /[\p{Cc}\p{Surrogate}\u202A-\u202E\u2066-\u2069/\\]/gu;
 const ENDING_BYTES = 32;
 const NAMELESS = "download";

@@ -128,7 +128,7 @@ export class SessionFiles {
   async write(name: string, body: Readable): Promise<{ path: string; bytes: number } | NoFile> {
     if (!this.#entries.has(name) && this.#entries.size >= LIMITS.sessionFiles)
       return { refused: "overQuota" };
-    // One that is cut before it is read is heard of then.
+    // A body that is cut before it is read says so when it is read.
     body.on("error", () => {});
     const incoming = this.#newPath();
     let bytes = 0;
@@ -197,7 +197,7 @@ export class SessionFiles {
     try {
       await this.#link(names, incoming);
       const found = await lstat(incoming);
-      // What the browser's user has put there in the place of a download.
+      // A link or a folder, put in the place of the download by the browser's user.
       if (!found.isFile()) return this.#drop(entry);
       entry.bytes = found.size;
       // An upload may have taken its name.

@@ -43,7 +43,7 @@ export async function openDoor(nsenter: string, pid: number): Promise<Door> {
   const door = Promise.withResolvers<Door>();
   helper.once("error", door.reject);
   helper.once("close", (code, signal) => {
-    // One that is killed says nothing.
+    // A helper that is killed says nothing.
     const why = words.trim() || `its helper ended with ${signal ?? code}`;
     door.reject(new Error(`no way out of the browser: ${why}`));
   });

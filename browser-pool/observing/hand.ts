@@ -46,7 +46,7 @@ export class Hand {
   /** Does what the person does. Of a person who is faster than the browser, moves of the mouse are left out first. */
   use(input: InputMessage, { page, scale }: InHand): void {
     this.hold(page);
-    // What a dialog holds up is answered after it: the answer to the dialog must always get through.
+    // Calls that a dialog holds up are answered after the dialog: its answer must always get through.
     if (input.type !== "dialog" && this.#waiting >= mostWaiting(input)) return;
     switch (input.type) {
       case "mouse":

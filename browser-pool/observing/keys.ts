@@ -50,6 +50,6 @@ export function keyCodeOf(key: string, code: string): number {
   return /^[a-z0-9]$/i.test(character) ? character.toUpperCase().charCodeAt(0) : 0;
 }
 
-/** What a key writes where the person's browser does not say. */
+/** The text of a key, also where the person's browser does not say it. */
 export const textOf = (key: string, text: string | undefined): string =>
   text ?? (key === "Enter" ? "\r" : "");

@@ -34,7 +34,7 @@ interface Shown {
 }
 
 /**
- * What a browser shows, for those who watch it: a client of the pool's own, which counts as no customer. Frames leave at the
+ * The picture of a browser for its viewers: a client of the pool's own, which counts as no customer. Frames leave at the
  * pace of the audience, and no more than it takes: of each page the newest one waits.
  */
 export class Observation {

@@ -28,6 +28,8 @@ export class Tabs {
   /** The one that came, or went somewhere, last is the last. */
   readonly #tabs = new Map<string, Tab>();
   #asking: NodeJS.Timeout | null = null;
+  /** A browser that is slow is not asked again before it has answered. */
+  #isAsked = false;
   #isClosed = false;
 
   constructor(client: OwnClient, onChange: () => void) {
@@ -72,10 +74,13 @@ export class Tabs {
   }
 
   async #ask(filter: object[]): Promise<void> {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
     // A browser that is gone ends all of this.
     const answer = await this.#client.call("Target.getTargets", { filter }).catch(() => ({}));
+    this.#isAsked = false;
     const infos = Answered.safeParse(answer).data?.targetInfos ?? [];
-    // What has come or gone meanwhile is told by its own event.
+    // Tabs that have come or gone meanwhile are told by their own events.
     for (const info of infos) if (this.#tabs.has(info.targetId)) this.#note(info);
   }
 

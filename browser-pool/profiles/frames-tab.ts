@@ -33,7 +33,7 @@ export interface TabOptions {
   scheme: "http" | "https";
   /** Opens the tab: the result of `Target.createTarget`. */
   open: (params: JsonObject) => Promise<JsonObject>;
-  /** What comes before the first page of the tab. */
+  /** Calls that are made before the first page of the tab. */
   prepare?: (call: TabCall, sessionId: string) => Promise<void>;
 }
 

@@ -32,21 +32,23 @@ export class LiveState {
     for (const { origin } of origins) this.#visited.note(origin);
   }
 
-  /** Reads the state: one reader at a time. Throws `TooLarge`, and when the browser dies or takes too long. */
-  read(): Promise<StateBytes> {
-    const reading = this.#reading.then(
-      () => this.#read(),
-      () => this.#read(),
+  /**
+   * Reads the state: one reader at a time. Throws `TooLarge`, and when the browser dies, or the read takes too long with the
+   * wait for those before: the gateway waits no longer, however many ask.
+   */
+  async read(): Promise<StateBytes> {
+    const over = new AbortController();
+    const reading = this.#reading.then(() =>
+      readState(this.#mux, this.#visited, this.#credentials, over.signal),
     );
-    this.#reading = reading;
-    return reading;
-  }
-
-  async #read(): Promise<StateBytes> {
-    const reading = readState(this.#mux, this.#visited, this.#credentials);
-    const { text, lost } = await inBrowser(reading, LIMITS.profileReadMs, this.#died);
-    const bytes = Buffer.from(text);
-    if (bytes.length > LIMITS.profileStateBytes) throw new TooLarge();
-    return { bytes, lost };
+    this.#reading = reading.catch(() => null);
+    try {
+      const { text, lost } = await inBrowser(reading, LIMITS.profileReadMs, this.#died);
+      const bytes = Buffer.from(text);
+      if (bytes.length > LIMITS.profileStateBytes) throw new TooLarge();
+      return { bytes, lost };
+    } finally {
+      over.abort();
+    }
   }
 }

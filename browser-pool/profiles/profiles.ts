@@ -1,9 +1,10 @@
 import type { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { Log } from "@svc/host-kit/log.ts";
 import type { Slot } from "../slots/slot.ts";
 import { ProfileFault } from "./fault.ts";
 import { faultOfFetch, fetchState } from "./fetch.ts";
+import { reasonOf } from "./short-reason.ts";
 
 export interface ProfilesOptions {
   gatewayUrl: string;
@@ -64,6 +65,3 @@ export class FetchedProfile {
     }
   }
 }
-
-/** The first line of an error, shortened: the rest may quote the state. */
-const reasonOf = (error: unknown): string => (messageOf(error).split("\n")[0] ?? "").slice(0, 100);

@@ -47,7 +47,7 @@ const BrowserCookies = z.object({
 });
 type BrowserCookie = z.infer<typeof BrowserCookies>["cookies"][number];
 
-/** What a page tells: how many entries are lost, and the others. */
+/** The words of a page about its origin: how many entries are lost, and the others. */
 const TOLD = /^(\d+) (.*)$/s;
 const Pages = z.object({
   targetInfos: z.array(z.object({ targetId: z.string(), type: z.string() })),
@@ -64,15 +64,19 @@ const FrameTree: z.ZodType<FrameTree> = z.lazy(() =>
 
 /**
  * Reads the state of the default context while customers drive the browser. They see nothing of it, and no site is asked for
- * anything. `credentials`: passkeys, which no browser tells.
+ * anything. `credentials`: passkeys, which no browser tells. `over`: nobody waits for the state any more.
  */
 export async function readState(
   mux: CdpMux,
   visited: VisitedOrigins,
   credentials: StorageState["credentials"],
+  over: AbortSignal,
 ): Promise<ReadState> {
+  over.throwIfAborted();
   const pages = new Map<string, string>();
   const client: OwnClient = new OwnClient(mux, (event) => answer(client, pages, event));
+  const leave = (): void => client.close();
+  over.addEventListener("abort", leave, { once: true });
   try {
     await client.open();
     const cookies = await readCookies(mux);
@@ -83,6 +87,7 @@ export async function readState(
     const text = `${rest.slice(0, -1)},"origins":[${read.origins.join()}]}`;
     return { text, lost: cookies.lost + read.lost };
   } finally {
+    over.removeEventListener("abort", leave);
     client.close();
   }
 }

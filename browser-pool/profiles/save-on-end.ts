@@ -1,9 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
-import { type Log, messageOf } from "@svc/host-kit/log.ts";
+import type { Log } from "@svc/host-kit/log.ts";
 import type { Slot } from "../slots/slot.ts";
 import { TooLarge } from "./read.ts";
+import { reasonOf } from "./short-reason.ts";
 
 const AGAIN_MS = 1_000;
 
@@ -71,6 +72,3 @@ async function told(response: Response): Promise<{ ok: boolean; status: number; 
   const code = /"code":"(\w+)"/.exec(await response.text())?.[1] ?? "";
   return { ok, status, code };
 }
-
-/** The first line of an error, shortened: the rest may quote the state. */
-const reasonOf = (error: unknown): string => (messageOf(error).split("\n")[0] ?? "").slice(0, 100);

@@ -27,7 +27,7 @@ export function absoluteAttribute(
   value: string,
   base: string,
 ): string {
-  // What an SVG uses is a part of the document itself.
+  // A fragment that an SVG uses is a part of the document itself.
   if (value.startsWith("#") && (element === "use" || name === "xlink:href")) return value;
   if (LINKS.has(name) || (name === "data" && element === "object")) return absolute(value, base);
   if (name === "srcset") return absoluteSet(value, base);

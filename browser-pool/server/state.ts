@@ -1,8 +1,8 @@
 import { STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
-import { messageOf } from "@svc/host-kit/log.ts";
 import { replyText } from "@svc/host-kit/reply.ts";
 import { TooLarge } from "../profiles/read.ts";
 import type { SlotCall } from "./call.ts";
+import { reasonOf } from "../profiles/short-reason.ts";
 
 /** POST /slots/:sessionId/state: the storage state of the browser as it is now. */
 export async function readState({ sessions, log, id, response }: SlotCall): Promise<void> {
@@ -24,6 +24,3 @@ export async function readState({ sessions, log, id, response }: SlotCall): Prom
     replyText(response, 502, "The browser did not tell its state\n");
   }
 }
-
-/** The first line of an error, shortened: the rest may quote the state. */
-const reasonOf = (error: unknown): string => (messageOf(error).split("\n")[0] ?? "").slice(0, 100);

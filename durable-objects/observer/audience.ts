@@ -2,12 +2,13 @@ import { decodeFrame } from "@svc/contract/browser/observer-frame.ts";
 import { PagesMessage, type TextMessage } from "@svc/contract/browser/observer.ts";
 import type { Watch } from "@svc/contract/host-protocol/feed.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
+import { jsonOf } from "./messages.ts";
 import type { Frame, Viewer } from "./viewer.ts";
 
 /** Frames that are held: of the pages that are chosen, of the active one, and of one that is to be it. */
 const MOST_FRAMES = LIMITS.observedPages + 2;
 
-/** Those who watch a session, and what they are shown: the newest frame of each watched page, and the tabs. */
+/** The viewers of a session, and what they are shown: the newest frame of each watched page, and the tabs. */
 export class Audience {
   readonly #viewers = new Map<WebSocket, Viewer>();
   readonly #frames = new Map<string, Frame>();
@@ -176,12 +177,4 @@ export class Audience {
 
 function chosenBy(viewers: Viewer[]): Set<string> {
   return new Set(viewers.flatMap(({ facts }) => (facts.page === null ? [] : [facts.page])));
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -33,7 +33,7 @@ export interface Frame {
 
 type Refused = Extract<TextMessage, { type: "error" }>["code"];
 
-/** One who watches. Nothing is queued for it: it gets the newest frame when it has taken those before. */
+/** A viewer of a session. Nothing is queued for a viewer: the newest frame is sent when those before were taken. */
 export class Viewer {
   readonly socket: WebSocket;
   #facts: ViewerFacts;
@@ -109,7 +109,7 @@ export class Viewer {
     this.#send(frame.bytes);
   }
 
-  /** It has taken all up to this one. What it was not sent it cannot have taken: it may not have read at all. */
+  /** The viewer has taken all up to this message. A number that was not sent says nothing: its viewer may not read at all. */
   acked(seq: number): void {
     if (!this.#frames.includes(seq) && !this.#tabs.includes(seq)) return;
     this.#complaints = 0;
@@ -128,11 +128,11 @@ export class Viewer {
     try {
       this.socket.close(code, reason);
     } catch {
-      // It has closed meanwhile.
+      // The socket has closed meanwhile.
     }
   }
 
-  /** It has gone. */
+  /** The viewer has gone. */
   stop(): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
@@ -151,7 +151,7 @@ export class Viewer {
     try {
       this.socket.send(message);
     } catch {
-      // It has closed meanwhile: its event is on its way.
+      // The socket has closed meanwhile: its event is on its way.
     }
   }
 }

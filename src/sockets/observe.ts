@@ -93,7 +93,7 @@ async function claimsFor(c: AppContext, { id, org }: Watched): Promise<ViewerCla
   return claims?.org === org && meant?.id === id ? claims : null;
 }
 
-/** What is no number is no wish. */
+/** Frames a second, as far as they may be asked for. A text that is no number is no wish. */
 function fpsOf(text: string | undefined, usual: number): number {
   const asked = Number(text ?? usual);
   return Number.isNaN(asked) ? usual : Math.min(FPS.most, Math.max(FPS.least, Math.round(asked)));

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Rig } from "./rig.ts";
 import { byCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
 import { describeKinds } from "./kinds.ts";
+import { browsersOf } from "./processes.ts";
 import { Site } from "./site.ts";
 
 // In the browser: every kind of value that a state has words for, and one that it has none for.
@@ -206,6 +207,24 @@ describeKinds("the state of a live browser", (kind) => {
     expect((await read(id)).status).toBe(200);
     await browser.close();
   });
+
+  test.runIf(kind === "fast")(
+    "of a browser that does not answer it is 502 while the gateway waits, however many ask",
+    async () => {
+      const id = await place();
+      const browsers = browsersOf(rig.child.pid ?? 0);
+      for (const pid of browsers) process.kill(pid, "SIGSTOP");
+      onTestFinished(() => {
+        for (const pid of browsers) process.kill(pid, "SIGCONT");
+      });
+      const beganAt = performance.now();
+      const answers = await Promise.all([read(id), read(id)]);
+      expect(answers.map(({ status }) => status)).toEqual([502, 502]);
+      expect(await answers[1]?.text()).toBe("The browser did not tell its state\n");
+      const waitedMs = performance.now() - beganAt;
+      expect(waitedMs).toBeLessThan(LIMITS.profileReadMs + LIMITS.hostAnswerMs);
+    },
+  );
 
   test("of a session that is not here it is 404", async () => {
     expect((await read("nobody")).status).toBe(404);

@@ -12,7 +12,7 @@ const VM_ROWS = rowsOf({ ...VM_TABLES, ...VM_ADDITIVE_TABLES });
 const ALL_ROWS = [...rowsOf(BROWSER_TABLES), ...VM_ROWS];
 const OF_VM = /^\/(sandboxes|desktops|files|volumes)\b/;
 /** Added by decision: in no table of the document. */
-const ADDED = /^\/sandboxes\/:id\/(snapshots|revert|fork)/;
+const ADDED = /^\/(sandboxes\/:id\/(snapshots|revert|fork)|desktops\/:id\/recording-url)/;
 
 const operations: Operation[] = Object.values(OPERATIONS);
 const nameOf = ({ method, path }: Operation): string => `${method} ${path}`;

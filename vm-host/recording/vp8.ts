@@ -49,14 +49,14 @@ export class Vp8Encoder {
     };
     const limited = ["prlimit", ...LIMITS, "--", ...NICE, FFMPEG, ...argsOf(size, recorded)];
     const own = confined(limited, confinement, uid);
-    // It talks to nobody, where this process may see to that.
+    // ffmpeg talks to nobody, where this process may see to that.
     const alone = confinement ? ["unshare", "--net", "--", ...own] : own;
     const [file = "", ...args] = inCgroups(groups, alone);
     // Nothing of this process's environment: it holds the host token.
     const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
     this.#child = spawn(file, args, { stdio: ["pipe", "pipe", "pipe"], env });
     const { stdin, stdout, stderr } = this.#child;
-    // What it is told after its end is told by how it ended.
+    // A write after the end of ffmpeg fails: how it ended is told.
     stdin?.on("error", () => null);
     stdout?.on("data", (chunk: Buffer) => this.#take(chunk));
     stderr?.on("data", (text) => {

@@ -53,7 +53,7 @@ export class WaitingParts {
       const [org, sandbox, file] = name.split(BETWEEN);
       if (org === undefined || sandbox === undefined || file === undefined) continue;
       const path = join(options.folder, name);
-      // What was not written whole is no part.
+      // A draft was not written whole.
       if (!file.endsWith(".webm")) await rm(path, { force: true });
       else waiting.#parts.push({ org, sandbox, file, bytes: (await stat(path)).size });
     }

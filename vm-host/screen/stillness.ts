@@ -35,15 +35,19 @@ export async function untilStill(
     let restsSince = passed();
     for (;;) {
       const { width, height } = client.size;
+      const most = tolerance * width * height;
       const change = client.change();
       change.catch(() => null);
       const restedAt = restsSince + stillMs;
       const leftMs = Math.min(restedAt, limitMs) - passed();
       let seen = leftMs > 0 ? await inTime(change, leftMs) : LATE;
-      // A host that stood still has not read yet what the screen said meanwhile.
-      if (seen === LATE && restedAt <= limitMs) seen = await inTime(change, LOOK_MS);
-      if (seen === LATE) return { still: restedAt <= limitMs, waitedMs: Math.round(passed()) };
-      if (seen.changed > tolerance * width * height) restsSince = passed();
+      if (seen === LATE) {
+        // A host that stood still itself has not read yet what the screen said meanwhile.
+        if (restedAt <= limitMs) seen = await inTime(change, LOOK_MS);
+        if (seen === LATE || seen.changed <= most)
+          return { still: restedAt <= limitMs, waitedMs: Math.round(passed()) };
+      }
+      if (seen.changed > most) restsSince = passed();
       await wait(LOOK_MS, undefined, { signal });
     }
   } finally {

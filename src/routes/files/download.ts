@@ -5,7 +5,7 @@ import { within } from "../../../durable-objects/live/deadline.ts";
 import { attachment } from "../../content-disposition.ts";
 import type { Handler } from "../../context.ts";
 import { filesAtPool } from "../sessions/files-at-pool.ts";
-import { type FileAtHost, fileAtHost } from "./machine.ts";
+import { type FileAtHost, fileAtHost, kindIn } from "./machine.ts";
 
 const log = logOf("src");
 
@@ -73,6 +73,3 @@ function noRange(answer: Response): Response {
   if (range !== null) response.headers.set("content-range", range);
   return response;
 }
-
-/** `vms` or `slots`. */
-export const kindIn = ({ pathname }: URL): string => pathname.split("/")[1] ?? "";

@@ -77,3 +77,6 @@ function fromHeader({ headers }: Response): GuestRefused | null {
   const code = headers.get(REFUSED_HEADER);
   return code === null ? null : { error: code, code };
 }
+
+/** `vms` or `slots`, for the log. */
+export const kindIn = ({ pathname }: URL): string => pathname.split("/")[1] ?? "";

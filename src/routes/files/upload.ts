@@ -7,8 +7,7 @@ import { clientGone } from "../../client-gone.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { tooLarge } from "../../middleware/body-cap.ts";
 import { passOn } from "../../pass-on.ts";
-import { kindIn } from "./download.ts";
-import { type FileAtHost, fileAtHost, hostRefusal } from "./machine.ts";
+import { type FileAtHost, fileAtHost, hostRefusal, kindIn } from "./machine.ts";
 import { checkPath } from "./path.ts";
 
 const log = logOf("src");

@@ -49,7 +49,7 @@ test("a slot that a host does not give back, and an allowlist that it does not s
   const logged = faults();
   const subject = { org: "org", id: "id" };
   await expect(endSlot(env, GONE, subject)).rejects.toThrow("onnection");
-  expect(await setSlotDomains(env, GONE, subject, { domains: [] })).toBe(false);
+  expect(await setSlotDomains(env, GONE, subject, { domains: [] })).toBe("unreachable");
   expect(logged()).toContainEqual(callFailed("POST /slots/:id/allowed-domains"));
 });
 

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 const PAGE = `<!doctype html><title>Counter</title><h1>Counter</h1>
@@ -14,10 +14,11 @@ export interface Site {
   close(): void;
 }
 
-export async function startSite(): Promise<Site> {
-  const server: Server = createServer((_request, response) => {
+/** `pageOf`: the HTML of a path; one page for all of them unless it is given. */
+export async function startSite(pageOf: (path: string) => string = () => PAGE): Promise<Site> {
+  const server = createServer(({ url = "" }, response) => {
     response.setHeader("content-type", "text/html");
-    response.end(PAGE);
+    response.end(pageOf(url));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

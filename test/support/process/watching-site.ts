@@ -1,8 +1,5 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Site } from "../fakes/site.ts";
+import { type Site, startSite } from "../fakes/site.ts";
 
 /** The page that docs/OBSERVING.md gives to those who want to watch. */
 const [, EXAMPLE = ""] =
@@ -27,20 +24,5 @@ const PAGES: Record<string, string> = {
 };
 
 /** A web site with pages to watch. */
-export async function startWatchingSite(): Promise<Site> {
-  const server = createServer(({ url = "" }, response) => {
-    response.setHeader("content-type", "text/html");
-    response.end(`<!doctype html>${PAGES[url] ?? "<title>None</title>"}`);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    url: `http://${address}/`,
-    address,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
+export const startWatchingSite = (): Promise<Site> =>
+  startSite((path) => `<!doctype html>${PAGES[path] ?? "<title>None</title>"}`);

@@ -44,9 +44,13 @@ describe.skipIf(await missingDesktop())("desktops", { timeout: MACHINE_MS }, () 
     return { socket, closed };
   }
 
-  async function view(rest?: string): Promise<RfbClient> {
-    const { socket } = await viewerSocket(rest);
-    return RfbClient.open(createWebSocketStream(socket));
+  async function view(rest = "stream"): Promise<RfbClient> {
+    const { url, headers } = await rig.socket("one", rest);
+    const socket = new WebSocket(url, ["binary"], { headers });
+    // Before the socket is open: the first words of the screen may come with the answer.
+    const stream = createWebSocketStream(socket);
+    await once(socket, "open");
+    return RfbClient.open(stream);
   }
 
   const lastUse = (): number =>

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ByteReader } from "../../../vm-host/screen/byte-reader.ts";
 import { Recorder } from "../../../vm-host/recording/recorder.ts";
 import { hasEncoder } from "../../../vm-host/recording/vp8.ts";
+import { i32, u16 } from "../screen/rfb-bytes.ts";
 import { fileOf, lastPicture, timesIn } from "../rig/recorded.ts";
 
 const SIZE = { width: 64, height: 48 };
@@ -79,17 +80,6 @@ class TestScreen {
     }
   }
 }
-
-const u16 = (...values: number[]): Buffer => {
-  const bytes = Buffer.alloc(2 * values.length);
-  for (const [at, value] of values.entries()) bytes.writeUInt16BE(value, 2 * at);
-  return bytes;
-};
-const i32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-};
 
 describe.skipIf(!(await hasEncoder()))("the recording of a screen", () => {
   let folder: string;

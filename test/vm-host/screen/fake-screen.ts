@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Size } from "../../../vm-host/screen/messages.ts";
-
-const u16 = (...values: number[]): Buffer => Buffer.from(values.flatMap((v) => [v >> 8, v & 255]));
+import { u16 } from "./rfb-bytes.ts";
 
 const greeting = ({ width, height }: Size): Buffer =>
   Buffer.concat([

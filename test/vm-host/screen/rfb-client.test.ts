@@ -1,6 +1,7 @@
 import { duplexPair } from "node:stream";
 import { afterEach, expect, test } from "vitest";
 import { RfbClient } from "../../../vm-host/screen/rfb-client.ts";
+import { i32, u16 } from "./rfb-bytes.ts";
 
 /** The screen's end of the connection. */
 let [screen, socket] = duplexPair();
@@ -9,16 +10,6 @@ afterEach(() => {
   [screen, socket] = duplexPair();
 });
 
-const u16 = (...values: number[]): Buffer => {
-  const bytes = Buffer.alloc(2 * values.length);
-  for (const [at, value] of values.entries()) bytes.writeUInt16BE(value, 2 * at);
-  return bytes;
-};
-const i32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-};
 const greeting = (width: number, height: number): Buffer =>
   Buffer.concat([
     Buffer.from("RFB 003.008\n"),
