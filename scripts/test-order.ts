@@ -29,6 +29,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/builds/builds.test.ts": 52,
   "test/vm-host/states/faults.test.ts": 52,
   "test/vm-host/volumes/paths.test.ts": 52,
+  "test/sdk/machines.test.ts": 52,
   "test/end-to-end/two-hosts.test.ts": 51,
   "test/vm-host/network/network.test.ts": 46,
   "test/end-to-end/template.test.ts": 44,
@@ -83,7 +84,7 @@ const OTHER_SECONDS = 3;
 
 /** Files that run emulated machines. Machines of two files at once slow each other down far beyond twice. */
 const MACHINES =
-  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready))/;
+  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready)|sdk\/machines)/;
 
 /**
  * The order of test files for two workers: one is mostly at files with machines, which take processors, while the other is at

@@ -1,3 +1,4 @@
+import { anything } from "../open-map.ts";
 import * as z from "zod";
 
 /** Countries of the managed proxy (document 1, Proxy object fields). */
@@ -101,9 +102,22 @@ const ProxyExit = ProxyObject.transform((wish): ProxyWish => {
   };
 });
 
+/** An exit of the managed proxy as clients write it. Deprecated spellings are accepted, and offered to nobody. */
+export interface ProxyExitSent {
+  country?: ProxyCountry;
+  tier?: ProxyTier;
+  /** Pins the exit address: letters, digits and dashes, at most 32. */
+  session?: string;
+  /** Minutes, 1 to 30. */
+  sessionDuration?: number;
+  /** Of the US only, as `city`. */
+  state?: string;
+  city?: string;
+  asn?: string;
+}
+
 /** The `proxy` field of POST /sessions (document 1, Session create request and Proxy object fields). */
-export const Proxy = z
-  .unknown()
+export const Proxy = anything<"off" | "smart" | ProxyCountry | ProxyExitSent | null>()
   .optional()
   .transform((value, issues): ProxyWish => {
     if (value === undefined || value === null) return OFF;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { LIMITS } from "../limits.ts";
+import { anything } from "../open-map.ts";
 import { AllowedDomains } from "./domains.ts";
 import { StorageStateUrl } from "./profile.ts";
 import { RecordingMask } from "./recording.ts";
@@ -28,8 +29,7 @@ export type CloseReason = z.infer<typeof CloseReason>;
 
 // Only a literal true opts in; everything else is the default (document 1, Session create request).
 const toggle = (description: string) =>
-  z
-    .unknown()
+  anything<boolean>()
     .optional()
     .transform((value) => value === true)
     .meta({ type: "boolean", default: false, description });
@@ -51,8 +51,7 @@ export const CreateSession = z.object({
   }),
   captcha: toggle("Managed captcha solving. Requires stealth."),
   /** Null when absent, empty or no string. */
-  profileId: z
-    .unknown()
+  profileId: anything<string | null>()
     .optional()
     .transform((value) => (typeof value === "string" && value !== "" ? value : null))
     .meta({ type: "string", description: "A stored profile to start with." }),

@@ -2,7 +2,8 @@ import { Exec } from "../vm/exec.ts";
 import * as z from "zod";
 import { Identity, IdentityDone } from "./identity.ts";
 import { SHARE_METHODS } from "./share-methods.ts";
-import { EXEC_OUTPUT_BYTES, Exit, METHODS } from "./methods.ts";
+import { Exit, METHODS } from "./methods.ts";
+import { EXEC_OUTPUT_BYTES } from "./protocol.ts";
 import { VOLUME_METHODS } from "./volume-methods.ts";
 
 const count = z.int().nonnegative();

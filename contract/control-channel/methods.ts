@@ -4,25 +4,8 @@ import { CODE_METHODS } from "./code-methods.ts";
 import { COMPUTER_METHODS } from "./computer-methods.ts";
 import { FILE_METHODS } from "./file-methods.ts";
 import { GIT_METHODS } from "./git-methods.ts";
+import { PROTOCOL } from "./protocol.ts";
 import { PTY_METHODS } from "./pty-methods.ts";
-
-/** Version of the protocol in `rpc.hello`. */
-export const PROTOCOL = 1;
-
-/** The optional subprotocol of the WebSocket. */
-export const SUBPROTOCOL = "svc.control.v1";
-
-/** Output inside an answer, per stream; more is dropped and `truncated` says so. */
-export const ANSWER_OUTPUT_BYTES = 256 * 1024;
-
-/** Output of one-shot exec that is kept, per stream (decisions). */
-export const EXEC_OUTPUT_BYTES = 8 * 1024 * 1024;
-
-/** Output kept for a client that comes back, per process. */
-export const RING_BYTES = 1024 * 1024;
-
-/** Exit codes that the service sets itself (decisions). */
-export const EXIT_CODES = { timedOut: 124, noCommand: 127, outOfMemory: 137 } as const;
 
 const noNul = z.string().regex(/^[^\0]*$/, "has a NUL character");
 const path = noNul.min(1).max(4096);
@@ -94,8 +77,13 @@ export const METHODS = {
       truncated: z.literal(true).exactOptional(),
     }),
   },
+  /** With `hold` no output is dropped before the first attach: the process waits for it, 30 s at most. */
   "commands.start": {
-    params: z.object({ ...command, tag: z.string().max(200).exactOptional() }),
+    params: z.object({
+      ...command,
+      tag: z.string().max(200).exactOptional(),
+      hold: z.boolean().exactOptional(),
+    }),
     result: z.object({ id: ProcessId, pid: z.int() }),
   },
   /** Output from byte `from` on (both channels counted together) until the process ends; channel 0 is stdin. */

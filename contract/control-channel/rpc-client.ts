@@ -1,19 +1,17 @@
 import type * as z from "zod";
-import { parseBinary } from "./binary-frame.ts";
-import { Answer, Call, CommonParams, Credit, readJson } from "./messages.ts";
-import { ContractBreach, RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
-import { type BytesHandler, Stream } from "./stream.ts";
-import type { Receiver, Wire } from "./wire.ts";
+import { timeoutOf } from "./messages.ts";
+import {
+  type CallOptions as CallsOptions,
+  type NotificationHandler,
+  passing,
+  type PendingCall,
+  RpcCalls,
+  shortened,
+} from "./rpc-calls.ts";
+import { RPC_CODES, RpcError } from "./rpc-error.ts";
+import type { Wire } from "./wire.ts";
 
-const LAST_ID = 0xffff_ffff;
-/** Longest text of an error that is kept: the other side may write a whole message of it. */
-const ERROR_CHARACTERS = 2_000;
-/** How long a cancelled request waits for its answer. */
-const CANCEL_ANSWER_MS = 10_000;
 const LONGEST_TIMER_MS = 0x7fff_ffff;
-
-/** Bytes that a client holds of all streams of its connection. Beyond this the stream that holds most is given up. */
-export const HELD_BYTES = 32 * 1024 * 1024;
 
 /** Parameters and result of a method. */
 export interface MethodShape {
@@ -31,54 +29,25 @@ export interface ClientLimits {
   onUnwanted?: (bytes: number) => void;
 }
 
-/** A request under way. */
-export interface PendingCall<Result> {
-  id: number;
-  /** Sends bytes to the method. */
-  stream: Stream;
-  /** Resolves when every byte that came before the result has been taken. Rejects with an `RpcError`. */
-  result: Promise<Result>;
-}
-
 /** Options of a call: what takes its bytes, what cancels it, and how long its answer may take. */
-export interface CallOptions {
-  onBytes?: BytesHandler;
-  signal?: AbortSignal;
+export interface CallOptions extends CallsOptions {
   limitMs?: number;
 }
 
-interface Waiting {
-  stream: Stream;
-  resolve: (result: unknown) => void;
-  reject: (error: unknown) => void;
-  /** The answer is here, and waits until its bytes are taken. Whatever comes after is dropped. */
-  isAnswered: boolean;
-}
-
-/** Takes notifications of the other side: `rpc.hello`, `rpc.gap`, `files.event` and the like. */
-export type NotificationHandler = (method: string, params: Record<string, unknown>) => void;
-
-/** The asking side of a control connection. */
-export class RpcClient<Known extends Shapes> implements Receiver {
-  readonly #wire: Wire;
+/** The asking side of a control connection whose other side is not to be trusted: every result is judged by its schema. */
+export class RpcClient<Known extends Shapes> extends RpcCalls {
   readonly #shapes: Known;
-  readonly #onNotification: NotificationHandler;
-  readonly #limits: ClientLimits;
-  readonly #waiting = new Map<number, Waiting>();
-  #nextId = 1;
-  #heldBytes = 0;
-  #isClosed = false;
+  readonly #answerMs: number | undefined;
 
   constructor(
     wire: Wire,
     shapes: Known,
     onNotification: NotificationHandler = () => {},
-    limits: ClientLimits = {},
+    { answerMs, onUnwanted }: ClientLimits = {},
   ) {
-    this.#wire = wire;
+    super(wire, onNotification, onUnwanted);
     this.#shapes = shapes;
-    this.#onNotification = onNotification;
-    this.#limits = limits;
+    this.#answerMs = answerMs;
   }
 
   /** Calls a method that has no bytes, and waits for the result. Rejects with `Disconnected` when it takes too long. */
@@ -87,8 +56,8 @@ export class RpcClient<Known extends Shapes> implements Receiver {
     params: z.input<Known[Name]["params"]>,
     signal?: AbortSignal,
   ): Promise<z.output<Known[Name]["result"]>> {
-    const { timeoutMs = 0 } = CommonParams.safeParse(params).data ?? {};
-    const { answerMs } = this.#limits;
+    const timeoutMs = timeoutOf(params) ?? 0;
+    const answerMs = this.#answerMs;
     return this.call(method, params, {
       ...(signal && { signal }),
       ...(answerMs !== undefined && { limitMs: timeoutMs + answerMs }),
@@ -99,148 +68,27 @@ export class RpcClient<Known extends Shapes> implements Receiver {
   call<Name extends keyof Known & string>(
     method: Name,
     params: z.input<Known[Name]["params"]>,
-    { onBytes, signal, limitMs }: CallOptions = {},
+    { limitMs, ...options }: CallOptions = {},
   ): PendingCall<z.output<Known[Name]["result"]>> {
-    const id = this.#newId();
-    const stream = this.#newStream(id);
-    stream.onBytes(onBytes ?? (() => {}));
-    const answer = this.#send(id, stream, method, params);
-    const stop = this.#limit(id, signal, limitMs);
+    const { id, stream, result: answer } = this.begin(method, params, options);
+    const stop = this.#limit(id, limitMs);
     const shape: Known[Name] = this.#shapes[method];
     const result = answer
-      .then((value) => parse<Known[Name]["result"]>(shape.result, value, method))
+      .then((value) => judge<Known[Name]["result"]>(shape.result, value, method))
       .finally(stop);
     return { id, stream, result };
   }
 
-  text(payload: Uint8Array): void {
-    const message = readJson(payload);
-    const { data: call } = Call.safeParse(message);
-    if (call) return this.#hear(call, payload.length);
-    const { data: answer } = Answer.safeParse(message);
-    if (!answer) return this.#wire.close("a text that is no answer");
-    const waiting = answer.id === null ? undefined : this.#waiting.get(answer.id);
-    if (!waiting || waiting.isAnswered) return this.#limits.onUnwanted?.(payload.length);
-    void this.#settle(answer, waiting);
-  }
-
-  binary(message: Uint8Array): void {
-    const frame = parseBinary(message);
-    if (!frame) return this.#wire.close("a binary message breaks the format");
-    const waiting = this.#waiting.get(frame.stream);
-    if (!waiting || waiting.isAnswered) return this.#limits.onUnwanted?.(message.length);
-    if (!waiting.stream.receive(frame.channel, frame.payload))
-      return this.#wire.close("more bytes than the credit of the stream");
-    if (this.#heldBytes > HELD_BYTES) this.#giveUpLargest();
-  }
-
-  closed(): void {
-    this.#isClosed = true;
-    const waiting = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const { stream, reject } of waiting) {
-      stream.close();
-      reject(refuse("Disconnected", "The connection is gone."));
-    }
-  }
-
-  #send(id: number, stream: Stream, method: string, params: object): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(refuse("Disconnected", "The connection is gone."));
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { stream, resolve, reject, isAnswered: false });
-      this.#wire.sendText(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    });
-  }
-
-  #newStream(id: number): Stream {
-    return new Stream({
-      id,
-      wire: this.#wire,
-      sendCredit: (bytes) => this.#notify("rpc.credit", { stream: id, bytes }),
-      onHeld: (bytes) => void (this.#heldBytes += bytes),
-      onFault: (error) => {
-        if (error instanceof ContractBreach) this.#wire.close(error.message);
-        else this.#giveUp(id, error);
-      },
-    });
-  }
-
-  /** Gives a call up at its limit, or some time after it was cancelled. Returns what stops this. */
-  #limit(id: number, signal?: AbortSignal, limitMs?: number): () => void {
-    const giveUpIn = (ms: number) => {
-      const late = refuse("Disconnected", "The agent does not answer.");
-      return setTimeout(() => this.#giveUp(id, late), Math.min(ms, LONGEST_TIMER_MS));
-    };
-    let timer = limitMs === undefined ? undefined : giveUpIn(limitMs);
-    const cancel = () => {
-      this.#notify("rpc.cancel", { id });
-      clearTimeout(timer);
-      timer = giveUpIn(CANCEL_ANSWER_MS);
-    };
-    if (signal?.aborted) cancel();
-    signal?.addEventListener("abort", cancel);
-    return () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
-    };
-  }
-
-  #giveUp(id: number, error: unknown): void {
-    const waiting = this.#waiting.get(id);
-    if (!waiting) return;
-    this.#waiting.delete(id);
-    waiting.stream.close();
-    this.#notify("rpc.cancel", { id });
-    waiting.reject(error);
-  }
-
-  /** Gives up the call that holds most: the reader of that call is the slowest. */
-  #giveUpLargest(): void {
-    const [largest] = [...this.#waiting.values()].toSorted(
-      ({ stream: a }, { stream: b }) => b.heldBytes - a.heldBytes,
-    );
-    const why = "Its bytes were not taken, and those of all streams together are too many.";
-    if (largest) this.#giveUp(largest.stream.id, refuse("Busy", why));
-  }
-
-  #newId(): number {
-    while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId % LAST_ID) + 1;
-    const id = this.#nextId;
-    this.#nextId = (id % LAST_ID) + 1;
-    return id;
-  }
-
-  #notify(method: string, params: object): void {
-    if (!this.#isClosed) this.#wire.sendText(JSON.stringify({ jsonrpc: "2.0", method, params }));
-  }
-
-  #hear({ method, params = {} }: Call, bytes: number): void {
-    if (method !== "rpc.credit") {
-      this.#onNotification(method, params);
-      return;
-    }
-    const { data } = Credit.safeParse(params);
-    const waiting = data && this.#waiting.get(data.stream);
-    if (waiting) waiting.stream.grant(data.bytes);
-    else this.#limits.onUnwanted?.(bytes);
-  }
-
-  async #settle({ error, result }: Answer, waiting: Waiting): Promise<void> {
-    waiting.isAnswered = true;
-    const { id } = waiting.stream;
-    await waiting.stream.drained();
-    // The connection may have gone meanwhile: then the call has been rejected.
-    if (this.#waiting.get(id) !== waiting) return;
-    this.#waiting.delete(id);
-    waiting.stream.close();
-    if (error) waiting.reject(new RpcError(error.code, shortened(error.message), error.data));
-    else waiting.resolve(result);
+  /** Gives a call up at its limit. Returns what stops this. */
+  #limit(id: number, limitMs: number | undefined): () => void {
+    if (limitMs === undefined) return () => {};
+    const late = passing("Disconnected", "The agent does not answer.");
+    const timer = setTimeout(() => this.giveUp(id, late), Math.min(limitMs, LONGEST_TIMER_MS));
+    return () => clearTimeout(timer);
   }
 }
 
-const shortened = (text: string): string => text.slice(0, ERROR_CHARACTERS);
-
-function parse<Schema extends z.ZodType>(
+function judge<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   method: string,

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { parseBinary } from "./binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES } from "./frames.ts";
-import { Call, Cancel, CommonParams, Credit, readJson } from "./messages.ts";
+import { type Call, readCall, readCancel, readCredit, readJson, timeoutOf } from "./messages.ts";
 import { OWN_END_MS, Overdue, stopWaiting } from "./overdue.ts";
-import { RPC_CODES, RpcError, refuse } from "./rpc-error.ts";
+import { refuse } from "./refusals.ts";
+import { RPC_CODES, RpcError } from "./rpc-error.ts";
 import { Stream } from "./stream.ts";
 import type { Receiver, Wire } from "./wire.ts";
 
@@ -66,7 +67,7 @@ export class RpcServer implements Receiver {
       this.#fail(null, new RpcError(RPC_CODES.parse, "This is not JSON."));
       return;
     }
-    const { data: call } = Call.safeParse(message);
+    const call = readCall(message);
     if (!call) this.#fail(null, new RpcError(RPC_CODES.request, "This is not a request."));
     else if (call.id === undefined) this.#hear(call);
     else this.#begin(call, call.id);
@@ -94,11 +95,11 @@ export class RpcServer implements Receiver {
 
   #hear({ method, params }: Call): void {
     if (method === "rpc.credit") {
-      const { data } = Credit.safeParse(params);
-      if (data) this.#requests.get(data.stream)?.stream.grant(data.bytes);
+      const credit = readCredit(params);
+      if (credit) this.#requests.get(credit.stream)?.stream.grant(credit.bytes);
     } else if (method === "rpc.cancel") {
-      const { data } = Cancel.safeParse(params);
-      const request = data && this.#requests.get(data.id);
+      const id = readCancel(params);
+      const request = id === null ? undefined : this.#requests.get(id);
       request?.abort.abort(new RpcError(RPC_CODES.cancelled, "The request was cancelled."));
     }
   }
@@ -169,8 +170,8 @@ function startTimer(
   abort: AbortController,
   moreMs: number,
 ): ReturnType<typeof setTimeout> | null {
-  const { timeoutMs } = CommonParams.safeParse(params).data ?? {};
-  if (timeoutMs === undefined) return null;
+  const timeoutMs = timeoutOf(params);
+  if (timeoutMs === null) return null;
   const error = new RpcError(RPC_CODES.timedOut, `The request took longer than ${timeoutMs} ms.`);
   return setTimeout(() => abort.abort(error), Math.min(timeoutMs + moreMs, 0x7fff_ffff));
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { anything } from "../open-map.ts";
 import { Enforcement, Isolation, Resolution, VmKind } from "./machine.ts";
 
 /** States of a sandbox, and values of the list's filter (document 2). */
@@ -60,7 +61,9 @@ export type SandboxList = z.infer<typeof SandboxList>;
 
 /** POST /sandboxes/:id/timeout. A value that is no idle window means the default. */
 export const SetTimeout = z.object({
-  timeoutMs: z.unknown().optional().meta({ type: "integer", description: "The idle window." }),
+  timeoutMs: anything<number>()
+    .optional()
+    .meta({ type: "integer", description: "The idle window." }),
 });
 
 /** 200 of POST /sandboxes/:id/timeout. */

@@ -1,3 +1,4 @@
+import { anything } from "../open-map.ts";
 import * as z from "zod";
 
 /** `vol_` and 32 hexadecimal characters; also the prefix of its objects (document 2, Volume). */
@@ -7,14 +8,17 @@ const MOST_NAME = 200;
 const MOST_SIZE_MB = 1_048_576;
 const MOST_LABEL = 1024;
 
-const loose = (type: string, description: string) =>
-  z.unknown().optional().meta({ type, description });
+const loose = <Input>(type: string, description: string) =>
+  anything<Input>().optional().meta({ type, description });
 
 /** POST /volumes. Nothing in an object is refused: useless values are dropped (`volumeFields`). */
 export const CreateVolume = z.object({
-  name: loose("string", "Trimmed, cut at 200 characters; blank is `volume`."),
-  sizeMb: loose("integer", "A hint, not enforced; at most 1048576."),
-  metadata: loose("object", "String labels; other values are dropped."),
+  name: loose<string>("string", "Trimmed, cut at 200 characters; blank is `volume`."),
+  sizeMb: loose<number>("integer", "A hint, not enforced; at most 1048576."),
+  metadata: loose<Readonly<Record<string, string>>>(
+    "object",
+    "String labels; other values are dropped.",
+  ),
 });
 export type CreateVolume = z.infer<typeof CreateVolume>;
 

@@ -1,7 +1,8 @@
 import { BINARY_FRAME_BYTES } from "@svc/contract/control-channel/binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES, HOST_CONNECTION } from "@svc/contract/control-channel/frames.ts";
 import type { Identity } from "@svc/contract/control-channel/identity.ts";
-import { type Hello, PROTOCOL } from "@svc/contract/control-channel/methods.ts";
+import type { Hello } from "@svc/contract/control-channel/methods.ts";
+import { PROTOCOL } from "@svc/contract/control-channel/protocol.ts";
 import { Overdue } from "@svc/contract/control-channel/overdue.ts";
 import { type Method, type Methods, RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
 import { WINDOW_BYTES } from "@svc/contract/control-channel/stream.ts";

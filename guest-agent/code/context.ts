@@ -3,7 +3,8 @@ import {
   type Language,
   QUEUED_RUNS_MAX,
 } from "@svc/contract/control-channel/code-methods.ts";
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Commands } from "../commands/commands.ts";
 import { Kernel, died } from "./kernel.ts";
 import type { Spare } from "./spare.ts";

@@ -1,5 +1,6 @@
 import { CONTEXTS_MAX, type Language } from "@svc/contract/control-channel/code-methods.ts";
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Commands } from "../commands/commands.ts";
 import { Context } from "./context.ts";
 import type { Cell } from "./run.ts";

@@ -4,7 +4,8 @@ import {
   type Language,
   RESULT_BYTES,
 } from "@svc/contract/control-channel/code-methods.ts";
-import { type RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import type { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Exit } from "@svc/contract/control-channel/methods.ts";
 import * as z from "zod";
 import type { Commands } from "../commands/commands.ts";

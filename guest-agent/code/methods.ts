@@ -6,8 +6,9 @@ import {
   type RunAnswer,
 } from "@svc/contract/control-channel/code-methods.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
-import { ANSWER_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
-import { RpcError, isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { ANSWER_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
+import { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { Collector } from "../commands/collector.ts";
 import type { Commands } from "../commands/commands.ts";

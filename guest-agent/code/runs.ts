@@ -1,5 +1,5 @@
 import { RUN_RESULTS_BYTES, RUN_RESULTS_MAX } from "@svc/contract/control-channel/code-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { randomText } from "@svc/contract/ids.ts";
 import { type Cell, type ResultRoom, Run } from "./run.ts";
 

@@ -1,5 +1,6 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Exit, ProcessInfo } from "@svc/contract/control-channel/methods.ts";
+import { HOLD_MS } from "@svc/contract/control-channel/protocol.ts";
 import { randomText } from "@svc/contract/ids.ts";
 import { resolve } from "node:path";
 import { StartError } from "../launcher/launcher.ts";
@@ -31,6 +32,8 @@ export interface Running {
 export interface Handle extends Running {
   info: Omit<ProcessInfo, "exitCode">;
   exit: Exit | null;
+  /** Somebody has attached: output is held for nobody else. */
+  letGo: () => void;
 }
 
 /** Starts commands and keeps those that have a name. */
@@ -93,7 +96,7 @@ export class Commands {
   }
 
   /** Starts a command that can be attached to by its id. */
-  async start(command: Command, tag: string | undefined): Promise<Handle> {
+  async start(command: Command, tag: string | undefined, isHeld = false): Promise<Handle> {
     this.#makeRoom();
     const id = newId("proc");
     const running = await this.run(command, "pipe");
@@ -107,7 +110,8 @@ export class Commands {
       cwd: this.#folderOf(command),
       startedAt: new Date().toISOString(),
     };
-    const handle: Handle = { ...running, info, exit: null };
+    const letGo = isHeld ? hold(running.log) : () => {};
+    const handle: Handle = { ...running, info, exit: null, letGo };
     this.handles.set(id, handle);
     void running.ended.then((exit) => (handle.exit = exit));
     return handle;
@@ -142,6 +146,17 @@ const noUser = (name: string): Unstartable => ({
   exitCode: 126,
   message: `there is no user ${name}, whom this machine runs commands as`,
 });
+
+/** Follows a log in place of somebody who is about to attach. */
+function hold(log: OutputLog): () => void {
+  const follower = log.follow(0);
+  const letGo = (): void => {
+    clearTimeout(timer);
+    log.leave(follower);
+  };
+  const timer = setTimeout(letGo, HOLD_MS);
+  return letGo;
+}
 
 /** A name for a process or a terminal. */
 export function newId(kind: "proc" | "pty"): string {

@@ -1,4 +1,5 @@
-import { ANSWER_OUTPUT_BYTES, METHODS } from "@svc/contract/control-channel/methods.ts";
+import { METHODS } from "@svc/contract/control-channel/methods.ts";
+import { ANSWER_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { method } from "@svc/contract/control-channel/method.ts";
@@ -14,14 +15,16 @@ export function commandMethods(commands: Commands): Record<string, Method> {
   return {
     "commands.run": runMethod(commands),
     "commands.exec": execMethod(commands),
-    "commands.start": method(METHODS["commands.start"], async ({ tag, ...command }) => {
-      const { info } = await commands.start(command, tag);
+    "commands.start": method(METHODS["commands.start"], async ({ tag, hold, ...command }) => {
+      const { info } = await commands.start(command, tag, hold);
       return { id: info.id, pid: info.pid };
     }),
     "commands.attach": method(METHODS["commands.attach"], async ({ id, from }, context) => {
       const running = commands.handle(id);
       context.stream.onBytes((_channel, bytes) => running.process?.write(bytes));
-      await follow(running.log, { ...toStream(context), from });
+      const followed = follow(running.log, { ...toStream(context), from });
+      running.letGo();
+      await followed;
       context.signal.throwIfAborted();
       return running.ended;
     }),

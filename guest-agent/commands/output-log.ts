@@ -1,4 +1,4 @@
-import { RING_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { RING_BYTES } from "@svc/contract/control-channel/protocol.ts";
 
 /** stdout is 1, stderr 2. */
 export type OutputChannel = 1 | 2;

@@ -1,4 +1,5 @@
-import { EXIT_CODES, type Exit } from "@svc/contract/control-channel/methods.ts";
+import type { Exit } from "@svc/contract/control-channel/methods.ts";
+import { EXIT_CODES } from "@svc/contract/control-channel/protocol.ts";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import type { Cgroups } from "../cgroups.ts";

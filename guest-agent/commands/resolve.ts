@@ -1,7 +1,7 @@
 import { access, stat } from "node:fs/promises";
 import { constants } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { EXIT_CODES } from "@svc/contract/control-channel/methods.ts";
+import { EXIT_CODES } from "@svc/contract/control-channel/protocol.ts";
 import type { StartError } from "../launcher/launcher.ts";
 
 /** Exit code of shells for what is there but cannot be run. */

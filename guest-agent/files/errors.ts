@@ -1,4 +1,4 @@
-import { type RefusalCode, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { type RefusalCode, refuse } from "@svc/contract/control-channel/refusals.ts";
 
 /** Errors of the file system as the channel tells them: a code, and what is wrong or what to do. */
 const FAULTS: Readonly<Record<string, readonly [RefusalCode, string]>> = {

@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { type ChildProcess, spawn } from "node:child_process";
 import { getSystemErrorName } from "node:util";
 import { IN, type InotifyEvent, eventsIn } from "./inotify-event.ts";

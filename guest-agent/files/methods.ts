@@ -1,5 +1,5 @@
 import { type Entry, FILE_METHODS } from "@svc/contract/control-channel/file-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { lstat, rm, rmdir, unlink } from "node:fs/promises";
 import { method } from "@svc/contract/control-channel/method.ts";

@@ -1,4 +1,5 @@
-import { type RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import type { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { type Stats, constants } from "node:fs";
 import { type FileHandle, open, readlink, stat } from "node:fs/promises";
 import { errnoOf, onPath, shown } from "./errors.ts";

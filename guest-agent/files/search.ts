@@ -1,4 +1,5 @@
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { Worker } from "node:worker_threads";
 import type { Search, SearchResult } from "./matcher.ts";
 import type { SearchReport } from "./search-worker.ts";

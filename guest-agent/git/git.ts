@@ -1,5 +1,6 @@
 import type { GitCredentials } from "@svc/contract/control-channel/git-methods.ts";
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Commands } from "../commands/commands.ts";
 import { foreground } from "../commands/foreground.ts";
 

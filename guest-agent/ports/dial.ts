@@ -1,5 +1,5 @@
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Method, RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { once } from "node:events";
 import { type Socket, connect } from "node:net";

@@ -1,5 +1,5 @@
 import type { TerminalInfo } from "@svc/contract/control-channel/pty-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { constants, openSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { type Command, type Commands, type Running, newId } from "../commands/commands.ts";

@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import type {
   SharePort,

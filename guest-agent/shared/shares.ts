@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { ShareSpec } from "@svc/contract/control-channel/share-methods.ts";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";

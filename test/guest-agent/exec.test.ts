@@ -1,4 +1,4 @@
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";

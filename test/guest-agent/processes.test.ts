@@ -75,6 +75,23 @@ describe("streamed output", () => {
     expect(bytes).toBe(20_000_000);
   });
 
+  test("a process that is held keeps all of its output for the first attach, however late", async () => {
+    const { client } = rig.bulk.customer();
+    const script = "head -c 8000000 /dev/zero; touch $HOME/after";
+    const { id } = await client.ask("commands.start", { ...bash(script), hold: true });
+    const isAfter = () => client.ask("commands.run", bash("test -e $HOME/after"));
+    for (let count = 0; count < 20; count += 1)
+      expect(await isAfter()).toMatchObject({ exitCode: 1 });
+    const output = new Output();
+    const attach = client.call("commands.attach", { id }, { onBytes: output.onBytes });
+    expect(await attach.result).toEqual({ exitCode: 0 });
+    expect(output.stdout).toHaveLength(8_000_000);
+    expect(await isAfter()).toMatchObject({ exitCode: 0 });
+    // Nobody is waited for a second time.
+    const again = await client.call("commands.attach", { id }, {}).result;
+    expect(again).toEqual({ exitCode: 0 });
+  });
+
   test("stdin and its end go to the command", async () => {
     const { client } = rig.bulk.customer();
     const output = new Output();

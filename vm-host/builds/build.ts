@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { BuildReport, BuildTemplate } from "@svc/contract/host-protocol/templates.ts";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import { type Log, messageOf } from "@svc/host-kit/log.ts";
 import type { Capacity } from "../machines/capacity.ts";

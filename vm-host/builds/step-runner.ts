@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { TEMPLATE_LIMITS } from "@svc/contract/vm/template-limits.ts";
 import type { BuildStep, TemplateStart } from "@svc/contract/vm/template-steps.ts";
 import type { Guest } from "../guest/guest.ts";

@@ -1,6 +1,7 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { CLIPBOARD_BYTES } from "@svc/contract/control-channel/computer-methods.ts";
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Guest } from "../guest/guest.ts";
 import { type Shell, ask } from "./shell.ts";
 

@@ -3,7 +3,7 @@ import {
   type DesktopProcess,
   LISTED,
 } from "@svc/contract/control-channel/computer-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { type Shell, ask, linesOf, short } from "./shell.ts";
 
 const MOST_LINES = 20_000;

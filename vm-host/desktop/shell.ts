@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 
 /** Longest time of a program that asks the desktop something. One that owns a window or the clipboard may never answer it. */

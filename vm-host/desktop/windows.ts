@@ -3,7 +3,7 @@ import {
   WindowId,
   type WindowInfo,
 } from "@svc/contract/control-channel/computer-methods.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { setTimeout as wait } from "node:timers/promises";
 import { type Shell, ask, linesOf, short } from "./shell.ts";
 

@@ -1,8 +1,9 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { PortConnected } from "@svc/contract/control-channel/host-methods.ts";
 import type { Identity, IdentityDone } from "@svc/contract/control-channel/identity.ts";
-import { EXEC_OUTPUT_BYTES, type Exit } from "@svc/contract/control-channel/methods.ts";
-import { isRefused, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import type { Exit } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
+import { isRefused, refuse } from "@svc/contract/control-channel/refusals.ts";
 import { FIRST_SYNC_WORD } from "@svc/contract/control-channel/sync-word.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
@@ -103,8 +104,7 @@ export class Guest {
         return answer;
       } catch (error) {
         // The same client: the machine is gone, and no other one comes.
-        const isAnew = isRefused(error, "Disconnected") && this.#control.client !== client;
-        if (!isAnew) throw error;
+        if (!isRefused(error, "Disconnected") || this.#control.client === client) throw error;
       }
     }
   }

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import { TextDecoder } from "node:util";
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { ContractBreach } from "@svc/contract/control-channel/rpc-error.ts";
 
 const FIRST_BLOCK_BYTES = 4 * 1024;

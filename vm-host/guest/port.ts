@@ -1,7 +1,8 @@
 import type { Duplex } from "node:stream";
 import { HOST_METHODS } from "@svc/contract/control-channel/host-methods.ts";
 import { Link } from "@svc/contract/control-channel/link.ts";
-import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
+import type { NotificationHandler } from "@svc/contract/control-channel/rpc-calls.ts";
+import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { messageOf } from "@svc/host-kit/log.ts";

@@ -1,5 +1,5 @@
 import { OWN_END_MS } from "@svc/contract/control-channel/overdue.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 
 /** An answer that takes longer is asked about. */

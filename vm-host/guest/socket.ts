@@ -1,6 +1,7 @@
 import { Duplex } from "node:stream";
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
-import type { CallOptions, PendingCall } from "@svc/contract/control-channel/rpc-client.ts";
+import type { PendingCall } from "@svc/contract/control-channel/rpc-calls.ts";
+import type { CallOptions } from "@svc/contract/control-channel/rpc-client.ts";
 
 /** A call whose bytes are a connection inside a guest, as a stream. */
 export class GuestSocket extends Duplex {

@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import sharp from "sharp";
 import type { Picture } from "./rfb-client.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { chordOf, keysymOf } from "./keysyms.ts";
 import { type Point, stepsOf } from "./path.ts";
 import type { RfbClient } from "./rfb-client.ts";

@@ -1,4 +1,4 @@
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 
 /** Numbers of keys by their X names (X11/keysymdef.h). Characters have their own: `keysymOf`. */
 const NAMED: Record<string, number> = {

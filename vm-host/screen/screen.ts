@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Duplex } from "node:stream";
-import { isRefused, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused, refuse } from "@svc/contract/control-channel/refusals.ts";
 import { sizeOfScreen } from "@svc/contract/vm/machine.ts";
 import { Hands } from "./hands.ts";
 import type { Point } from "./path.ts";

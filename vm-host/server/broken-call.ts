@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import type { GuestRefused } from "@svc/contract/host-protocol/files.ts";
 import { replyJson, replyText } from "@svc/host-kit/reply.ts";
 import type { Ending } from "../machines/ending.ts";

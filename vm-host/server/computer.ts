@@ -1,7 +1,8 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import { COMPUTER_METHODS } from "@svc/contract/control-channel/computer-methods.ts";
 import { method } from "@svc/contract/control-channel/method.ts";
-import { RPC_CODES, RpcError, refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
+import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import type { Method, Methods } from "@svc/contract/control-channel/rpc-server.ts";
 import type { Vm } from "../machines/vm.ts";
 import { pointerOf } from "../machines/pointer.ts";

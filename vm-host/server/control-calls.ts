@@ -1,4 +1,4 @@
-import { RequestId, readJson } from "@svc/contract/control-channel/messages.ts";
+import { LAST_REQUEST_ID, readJson } from "@svc/contract/control-channel/messages.ts";
 import * as z from "zod";
 import type { Vm } from "../machines/vm.ts";
 
@@ -6,7 +6,10 @@ import type { Vm } from "../machines/vm.ts";
 export type UsedVm = Pick<Vm, "touch" | "begin" | "isParked">;
 
 /** The fields of a message that the host looks at: not the parameters, which may be large. */
-const Head = z.object({ method: z.string().exactOptional(), id: RequestId.nullish() });
+const Head = z.object({
+  method: z.string().exactOptional(),
+  id: z.int().min(0).max(LAST_REQUEST_ID).nullish(),
+});
 type Head = z.infer<typeof Head>;
 
 /** Methods that only keep a socket open: no use of the machine. */

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { BINARY_FRAME_BYTES, parseBinary } from "@svc/contract/control-channel/binary-frame.ts";
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
-import { SUBPROTOCOL } from "@svc/contract/control-channel/methods.ts";
+import { SUBPROTOCOL } from "@svc/contract/control-channel/protocol.ts";
 import { RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
 import type { Receiver, Wire } from "@svc/contract/control-channel/wire.ts";
 import { LIMITS } from "@svc/contract/limits.ts";

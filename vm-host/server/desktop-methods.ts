@@ -1,6 +1,6 @@
 import { COMPUTER_METHODS } from "@svc/contract/control-channel/computer-methods.ts";
 import { method } from "@svc/contract/control-channel/method.ts";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Method } from "@svc/contract/control-channel/rpc-server.ts";
 import { readClipboard, writeClipboard } from "../desktop/clipboard.ts";
 import { listPorts, listProcesses, openTarget } from "../desktop/programs.ts";

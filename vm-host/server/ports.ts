@@ -2,7 +2,7 @@ import { type IncomingMessage, request as httpRequest, type ServerResponse } fro
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuseUpgrade, replyText } from "@svc/host-kit/reply.ts";
 import type { Places } from "../machines/places.ts";

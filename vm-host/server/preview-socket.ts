@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { FrameScanner, closeFrame } from "@svc/host-kit/frames.ts";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import type { Ending } from "../machines/ending.ts";
 import type { PreviewSocket } from "../machines/vm.ts";
 

@@ -1,5 +1,6 @@
 import { encodeBinary } from "@svc/contract/control-channel/binary-frame.ts";
-import { HELD_BYTES, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
+import { HELD_BYTES } from "@svc/contract/control-channel/rpc-calls.ts";
+import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import type { RpcError } from "@svc/contract/control-channel/rpc-error.ts";
 import { WINDOW_BYTES } from "@svc/contract/control-channel/stream.ts";
 import type { Wire } from "@svc/contract/control-channel/wire.ts";

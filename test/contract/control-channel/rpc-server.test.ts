@@ -1,5 +1,5 @@
 import { RPC_CODES } from "@svc/contract/control-channel/rpc-error.ts";
-import { Answer } from "@svc/contract/control-channel/messages.ts";
+import { type Answer, readAnswer } from "@svc/contract/control-channel/messages.ts";
 import { OVERDUE_MAX, Overdue } from "@svc/contract/control-channel/overdue.ts";
 import {
   type Method,
@@ -36,7 +36,7 @@ function serve(overdue = new Overdue()) {
   const say = (message: object): void =>
     server.text(Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message })));
   const answers = () =>
-    sent.map((text) => Answer.safeParse(JSON.parse(text)).data).filter((one) => one !== undefined);
+    sent.map((text) => readAnswer(JSON.parse(text))).filter((one) => one !== null);
   const answer = async (id: number): Promise<Answer> => {
     for (;;) {
       const found = answers().find((one) => one.id === id);

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { refuse } from "@svc/contract/control-channel/rpc-error.ts";
+import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type WebSocket, WebSocketServer } from "ws";
 import * as z from "zod";
@@ -50,6 +50,8 @@ export class FakeGuest {
 
   /** What came on the connections of upgrades that it refused, after its refusal. */
   readonly overheard: string[] = [];
+  /** Takes control sockets, in place of the echo. */
+  onControl: ((client: WebSocket) => void) | null = null;
   #onNext: ((socket: WebSocket) => void) | null = null;
   /** Since the first dial: others may come before it listens. */
   #listening: Promise<unknown> | null = null;
@@ -116,6 +118,7 @@ export class FakeGuest {
   control(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.handleUpgrade(request, socket, head, (client) => {
       client.on("error", () => client.terminate());
+      if (this.onControl) return this.onControl(client);
       this.#onNext?.(client);
       this.#onNext = null;
       client.on("message", (data, isBinary) => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CODE_METHODS } from "@svc/contract/control-channel/code-methods.ts";
-import { isRefused } from "@svc/contract/control-channel/rpc-error.ts";
+import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import {
   RunReader,
   type WholeAnswer,

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
-import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
+import type { NotificationHandler } from "@svc/contract/control-channel/rpc-calls.ts";
+import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import { WebSocket } from "ws";
 
 /** A customer's control socket, with the client that asks over it. */

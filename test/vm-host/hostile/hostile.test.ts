@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { PassThrough } from "node:stream";
 import { encodeBinary } from "@svc/contract/control-channel/binary-frame.ts";
 import { encodeFrame } from "@svc/contract/control-channel/frames.ts";
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";

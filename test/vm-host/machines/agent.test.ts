@@ -1,5 +1,6 @@
 import { METHODS } from "@svc/contract/control-channel/methods.ts";
-import { type NotificationHandler, RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
+import type { NotificationHandler } from "@svc/contract/control-channel/rpc-calls.ts";
+import { RpcClient } from "@svc/contract/control-channel/rpc-client.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";

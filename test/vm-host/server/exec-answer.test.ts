@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/methods.ts";
+import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 import { ExecResult } from "@svc/contract/vm/exec.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { KeptBytes, KeptOutput } from "../../../vm-host/guest/kept-output.ts";

@@ -1,0 +1,67 @@
+import type { Svc } from "@svc/sdk/svc.ts";
+import type * as z from "zod";
+
+/** A piece of a tool's answer that is no JSON: a text, or a picture in base64. */
+export type Block =
+  | { type: "text"; text: string }
+  | { type: "image"; data: string; mimeType: "image/jpeg" | "image/png" };
+
+/** What a tool answers: facts, and whatever a model reads or looks at beside them. */
+export interface ToolResult {
+  json: Readonly<Record<string, unknown>>;
+  blocks?: readonly Block[];
+}
+
+/**
+ * Whose turn a call waits for. `session`: calls of one session follow each other, and a session that is with a person
+ * refuses them (HandoffActive). `none`: the call neither waits nor is refused.
+ */
+export type Turn = "session" | "none";
+
+/** What a client may be told of a tool: all four hints of MCP, as their values otherwise are the worst case. */
+export interface Hints {
+  readOnly?: true;
+  destructive?: true;
+  idempotent?: true;
+  openWorld?: true;
+}
+
+/** What every tool has at hand. */
+export interface ToolContext {
+  /** A client of the caller's key. */
+  svc: Svc;
+  /** Aborted when the client cancels the call, goes away, or the call's time is over. */
+  signal: AbortSignal;
+  /** The profile of browsers that name none, and where it was set. */
+  defaultProfile?: { name: string; origin: "header" | "query" | "env" } | undefined;
+  /** Says how far a long call is. */
+  progress: (message: string) => void;
+}
+
+/** A tool: one entry of the table, and one file. */
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+  name: `svc_${string}`;
+  title: string;
+  description: string;
+  /** `z.strictObject` of flat values: clients and models know no more. */
+  input: Input;
+  /** `z.looseObject`, of tools that answer structured content ("S" in docs/TOOLS.md). The others answer content alone. */
+  output?: z.ZodObject;
+  hints: Hints;
+  turn: Turn;
+  run(args: z.output<Input>, context: ToolContext): Promise<ToolResult>;
+}
+
+/** Types a tool's `run` by its input. */
+export const defineTool = <Input extends z.ZodObject>(tool: Tool<Input>): Tool<Input> => tool;
+
+/** A refusal of a tool's own: its code (`ElementNotFound`), and a text that says the reason and what to do next. */
+export class ToolError extends Error {
+  override name = "ToolError";
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
