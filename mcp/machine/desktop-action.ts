@@ -1,3 +1,4 @@
+import { SvcError } from "@svc/sdk/errors.ts";
 import * as z from "zod";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { type Machine, withMachine } from "./connection.ts";
@@ -24,7 +25,14 @@ export function onDesktop(
   return withMachine(context, asked.sessionId, async (machine) => {
     const done = { ...(await act(machine)) };
     if (!asked.screenshot) return { json: done };
-    const { facts, block } = await pictureAfter(machine, context.signal);
-    return { json: { ...done, ...facts }, blocks: [block] };
+    try {
+      const { facts, block } = await pictureAfter(machine, context.signal);
+      return { json: { ...done, ...facts }, blocks: [block] };
+    } catch (error) {
+      if (context.signal.aborted || !(error instanceof SvcError)) throw error;
+      // What was asked for is done: an error would have it done twice.
+      const note = `It is done, but there is no picture: ${error.message} Use svc_screenshot.`;
+      return { json: { ...done, note } };
+    }
   });
 }

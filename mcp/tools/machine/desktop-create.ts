@@ -1,5 +1,6 @@
 import { SCREEN_DEFAULT, SCREEN_MOST, VM_SIZES } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
+import { whenMade } from "../../machine/creation.ts";
 import { defineTool } from "../../tool.ts";
 
 const size = ({ least, most }: { least: number; most: number }) =>
@@ -36,7 +37,7 @@ export const desktopCreate = defineTool({
   turn: "none",
   async run(wanted, { svc, signal, progress }) {
     progress("A desktop is being started");
-    const { id, streamUrl, created } = await svc.desktops.create(wanted, { signal });
+    const { id, streamUrl, created } = await whenMade(svc.desktops.create(wanted), signal);
     const { expiresAt, recordingUrl } = created ?? {};
     const recorded = recordingUrl !== undefined && { recordingUrl };
     return { json: { sessionId: id, kind: "desktop", streamUrl, expiresAt, ...recorded } };

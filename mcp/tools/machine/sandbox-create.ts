@@ -1,5 +1,6 @@
 import { VM_SIZES } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
+import { whenMade } from "../../machine/creation.ts";
 import { defineTool } from "../../tool.ts";
 
 const size = ({ least, most }: { least: number; most: number }) =>
@@ -46,7 +47,7 @@ export const sandboxCreate = defineTool({
   turn: "none",
   async run(wanted, { svc, signal, progress }) {
     progress("A sandbox is being started");
-    const { id, created } = await svc.sandboxes.create(wanted, { signal });
+    const { id, created } = await whenMade(svc.sandboxes.create(wanted), signal);
     const { kind, expiresAt, cpu, memMb, diskGb, isolation } = created ?? {};
     return { json: { sessionId: id, kind, expiresAt, cpu, memMb, diskGb, isolation } };
   },

@@ -42,6 +42,17 @@ describe("svc_sandbox_create", () => {
     await expect(call("svc_sandbox_create", given)).rejects.toThrow(words);
   });
 
+  test("leaves no machine when its client cancels the call", async () => {
+    const abort = new AbortController();
+    const answer = call("svc_sandbox_create", {}, abort.signal);
+    abort.abort(new Error("cancelled by the client"));
+    await expect(answer).rejects.toThrow("cancelled by the client");
+    const { items } = await svc.sandboxes.list({ state: "running" }).page();
+    expect(items.map(({ sandboxId }) => sandboxId)).toEqual([it.id]);
+    const ended = await svc.sandboxes.list({ state: "gone" }).page();
+    expect(ended.items.length).toBeGreaterThan(1);
+  });
+
   test.each([
     [{ template: "nothing" }, 400, "ValidationError"],
     [{ template: "default" }, 400, "ValidationError"],
