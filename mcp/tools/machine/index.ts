@@ -7,6 +7,7 @@ import { exec } from "./exec.ts";
 import { getPreviewUrl } from "./get-preview-url.ts";
 import { key } from "./key.ts";
 import { kill } from "./kill.ts";
+import { list } from "./list.ts";
 import { listFiles } from "./list-files.ts";
 import { mouseDown } from "./mouse-down.ts";
 import { mouseMove } from "./mouse-move.ts";
@@ -40,6 +41,7 @@ export const machineTools: readonly Tool[] = [
   mouseDown,
   mouseUp,
   drag,
+  list,
   connect,
   kill,
 ];
