@@ -2,11 +2,12 @@ import { TYPED_CHARACTERS } from "@svc/contract/control-channel/computer-methods
 import * as z from "zod";
 import { onDesktop, screenshot } from "../../machine/desktop-action.ts";
 import { sessionId } from "../../machine/session-id.ts";
-import { defineTool } from "../../tool.ts";
+import { defineTool, ToolError } from "../../tool.ts";
 
-/** A busy screen takes a key in so long, beside the time that is asked for. */
-const KEY_MS = 20;
-const LEAST_MS = 60_000;
+/** The longest text with the usual delay, on a busy screen. */
+const PATIENCE_MS = 180_000;
+/** Beside the delays that are asked for. */
+const SCREEN_MS = 60_000;
 
 export const type = defineTool({
   name: "svc_type",
@@ -20,10 +21,16 @@ export const type = defineTool({
   }),
   hints: { destructive: true },
   turn: "session",
-  run: ({ text, delayMs, ...asked }, context) =>
-    onDesktop(context, asked, ({ computer }) => {
-      const typed = text.replaceAll(/\r\n?/g, "\n");
-      const timeoutMs = LEAST_MS + typed.length * (delayMs + KEY_MS);
-      return computer.type(typed, { delayMs }, { signal: context.signal, timeoutMs });
-    }),
+  patienceMs: PATIENCE_MS,
+  async run({ text, delayMs, ...asked }, context) {
+    const typed = text.replaceAll(/\r\n?/g, "\n");
+    if (typed.length * delayMs > PATIENCE_MS - SCREEN_MS)
+      throw new ToolError(
+        "TooLong",
+        `${typed.length} characters with delayMs ${delayMs} take too long. Type it in parts, or with a shorter delay.`,
+      );
+    return onDesktop(context, asked, ({ computer }) =>
+      computer.type(typed, { delayMs }, { signal: context.signal, timeoutMs: PATIENCE_MS }),
+    );
+  },
 });

@@ -1,10 +1,10 @@
-// Tools of sandboxes and desktops with real machines, behind the real gateway: one of each kind for all cases.
-import { Svc } from "@svc/sdk/index.ts";
+// Tools of sandboxes and desktops with real machines, called over MCP of the real gateway: one machine of each kind for all cases.
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type McpClient, mcpClient } from "../../support/mcp-client.ts";
 import { RealMachines } from "../../support/process/real-machines.ts";
 import { missingDesktop } from "../../vm-host/rig/needs.ts";
-import { type Call, callerOf, pictureOf, textOf } from "./tool-calls.ts";
+import { type Call, hostedCallerOf, pictureOf, textOf } from "./tool-calls.ts";
 
 const LONG = 900_000;
 // Emulated machines on a busy computer: waits are for what happens, these only end what never does.
@@ -18,13 +18,15 @@ plt.show()
 
 describe.skipIf(await missingDesktop())("with real machines", { timeout: LONG }, () => {
   let machines: RealMachines;
+  let client: McpClient;
   let call: Call;
   let sandbox = "";
   let desktop = "";
 
   beforeAll(async () => {
     machines = await RealMachines.start();
-    call = callerOf(new Svc({ apiKey: machines.key, baseUrl: machines.gateway.url.origin }));
+    client = await mcpClient({ url: machines.gateway.url, key: machines.key });
+    call = hostedCallerOf(client);
     // Hosts cannot yet.
     const made = (name: string): Promise<string> =>
       vi.waitFor(async () => (await call(name)).json.sessionId, PATIENCE);
@@ -33,7 +35,10 @@ describe.skipIf(await missingDesktop())("with real machines", { timeout: LONG },
     // Nothing is drawn in the first moment of a machine that boots.
     await sh("until wmctrl -m && xdotool search --onlyvisible --class tint2; do sleep 0.2; done");
   }, LONG);
-  afterAll(() => machines?.close());
+  afterAll(async () => {
+    await client?.close();
+    await machines?.close();
+  });
 
   const inSandbox = (name: string, given: object = {}) =>
     call(name, { sessionId: sandbox, ...given });

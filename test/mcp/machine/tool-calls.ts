@@ -1,5 +1,6 @@
 import { machineTools } from "@svc/mcp/tools/machine/index.ts";
 import type { Block, ToolContext } from "@svc/mcp/tool.ts";
+import type { McpClient } from "../../support/mcp-client.ts";
 import type { Svc } from "@svc/sdk/index.ts";
 
 /** An answer of a tool, as JSON has it. */
@@ -26,6 +27,16 @@ export const callerOf =
   };
 
 export type Call = ReturnType<typeof callerOf>;
+
+/** Calls tools of a server over MCP; a result that is an error is thrown. */
+export const hostedCallerOf =
+  (client: McpClient): Call =>
+  async (name, given = {}, signal) => {
+    const told = await client.call(name, given, signal && { signal });
+    const { code, status } = told.error ?? {};
+    if (told.isError) throw Object.assign(new Error(told.text), { code, status });
+    return { json: told.json, blocks: told.content.slice(1) as unknown as Block[] };
+  };
 
 /** The text of an answer's only block. */
 export function textOf({ blocks }: Told): string {
