@@ -31,7 +31,7 @@ export type Call = ReturnType<typeof callerOf>;
 /** Calls tools of a server over MCP; a result that is an error is thrown. */
 export const hostedCallerOf =
   (client: McpClient): Call =>
-  async (name, given = {}, signal) => {
+  async (name, given, signal) => {
     const told = await client.call(name, given, signal && { signal });
     const { code, status } = told.error ?? {};
     if (told.isError) throw Object.assign(new Error(told.text), { code, status });
