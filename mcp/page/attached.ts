@@ -50,12 +50,12 @@ export class Attached {
   }
 
   /** The isolated world of a frame. */
-  world(frameId: string): Promise<number> {
+  world(frameId: string, timeoutMs = ANSWER_MS): Promise<number> {
     const known = this.#worlds.get(frameId);
     if (known) return known;
     const params = { frameId, worldName: WORLD };
-    const made = this.send("Page.createIsolatedWorld", params).then(({ executionContextId }) =>
-      Number(executionContextId),
+    const made = this.send("Page.createIsolatedWorld", params, timeoutMs).then(
+      ({ executionContextId }) => Number(executionContextId),
     );
     this.#worlds.set(frameId, made);
     return made;
@@ -71,8 +71,10 @@ export class Attached {
     script: string,
     on: { objectId: string } | { frameId: string },
     args: readonly object[] = [],
+    timeoutMs = ANSWER_MS,
   ): Promise<Result> {
-    const { result, exceptionDetails } = await this.call(script, on, args, true);
+    const answered = await this.call(script, on, args, true, timeoutMs);
+    const { result, exceptionDetails } = answered;
     if (exceptionDetails)
       throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value as Result;
@@ -83,9 +85,13 @@ export class Attached {
     on: { objectId: string } | { frameId: string },
     args: readonly object[],
     returnByValue: boolean,
+    timeoutMs = ANSWER_MS,
   ): Promise<Evaluated> {
-    const where = "objectId" in on ? on : { executionContextId: await this.world(on.frameId) };
+    const where =
+      "objectId" in on
+        ? { objectId: on.objectId }
+        : { executionContextId: await this.world(on.frameId, timeoutMs) };
     const params = { functionDeclaration, ...where, arguments: args, returnByValue };
-    return (await this.send("Runtime.callFunctionOn", params)) as unknown as Evaluated;
+    return (await this.send("Runtime.callFunctionOn", params, timeoutMs)) as unknown as Evaluated;
   }
 }

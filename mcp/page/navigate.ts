@@ -2,7 +2,6 @@ import { TimeoutError } from "@svc/sdk/errors.ts";
 import { ToolError } from "../tool.ts";
 import type { Milestone } from "./loads.ts";
 import { Page } from "./page.ts";
-import { STATUS } from "./scripts.ts";
 import type { Tabs } from "./tabs.ts";
 
 const REACHABLE = /^(?:https?:\/\/|about:blank$|data:)/i;
@@ -47,10 +46,6 @@ export async function navigate(tabs: Tabs, way: Way): Promise<Page> {
   await page.mustLive();
   return page;
 }
-
-/** The status of the main document; null where no server has answered. */
-export const statusOf = (page: Page): Promise<number | null> =>
-  page.attached.run<number | null>(STATUS, { frameId: page.frame.frameId });
 
 /** The current tab. One whose process does not answer is replaced: its events would not tell of what comes. */
 async function livePage(tabs: Tabs): Promise<Page> {

@@ -3,6 +3,7 @@ import { ToolError } from "../tool.ts";
 import { Attached } from "./attached.ts";
 import { type Element, Frame } from "./frame.ts";
 import { Loads } from "./loads.ts";
+import { WHERE } from "./scripts.ts";
 import type { Tab, Tabs } from "./tabs.ts";
 
 /** A dialog that the page has opened, and that was closed for it. */
@@ -21,6 +22,7 @@ const ASKED_MS = 1_000;
 const SETTLE_MS = 5_000;
 const OPENED_MS = 2_000;
 const READY_MS = 5_000;
+const WHERE_MS = 3_000;
 
 /** A tab that is driven. */
 export class Page {
@@ -29,7 +31,8 @@ export class Page {
   readonly attached: Attached;
   readonly frame: Frame;
   readonly loads: Loads;
-  readonly dialogs: Dialog[] = [];
+  readonly #dialogs: Dialog[] = [];
+  #hasWantedFile = false;
   readonly #session: CdpSession;
   #isCrashed = false;
   #isGone = false;
@@ -59,6 +62,7 @@ export class Page {
       this.loads.wake();
     });
     session.on("Page.javascriptDialogOpening", (dialog) => this.#answer(dialog));
+    session.on("Page.fileChooserOpened", () => (this.#hasWantedFile = true));
   }
 
   static async attach(tabs: Tabs, known: Tab | undefined): Promise<Page> {
@@ -93,21 +97,32 @@ export class Page {
     return this.frame.element(selector);
   }
 
-  /** Where the page is, from the browser: no page is asked for it. */
+  /** Where the page is. One that does not answer, or is gone, the browser is asked about. */
   async where(): Promise<{ url: string; title: string }> {
-    const { targetId } = (this.#isGone && (await this.tabs.current())) || this.tab;
-    const { targetInfo } = await this.tabs.cdp.send(
-      "Target.getTargetInfo",
-      { targetId },
-      this.tabs,
-    );
-    const { url, title } = targetInfo as Tab;
-    return { url: url.slice(0, URL_LENGTH), title };
+    const { url, title } = await this.document();
+    return { url, title };
   }
 
-  /** Dialogs that the page opened meanwhile, for the answer. */
-  get asked(): { dialogs?: Dialog[] } {
-    return this.dialogs.length > 0 ? { dialogs: this.dialogs } : {};
+  /** Where the page is, and the status that its server answered; null where no server has. */
+  async document(): Promise<{ url: string; title: string; status: number | null }> {
+    try {
+      return await this.attached.run(WHERE, this.frame, [], WHERE_MS);
+    } catch {
+      this.tabs.signal.throwIfAborted();
+    }
+    const { targetId } = (this.#isGone && (await this.tabs.current())) || this.tab;
+    const { tabs } = this;
+    const { targetInfo } = await tabs.cdp.send("Target.getTargetInfo", { targetId }, tabs);
+    const { url, title } = targetInfo as Tab;
+    return { url: url.slice(0, URL_LENGTH), title, status: null };
+  }
+
+  /** What the page has asked for meanwhile, for the answer: nobody is there to say yes. */
+  get asked(): { dialogs?: Dialog[]; fileChooser?: "cancelled" } {
+    return {
+      ...(this.#dialogs.length > 0 && { dialogs: this.#dialogs }),
+      ...(this.#hasWantedFile && { fileChooser: "cancelled" }),
+    };
   }
 
   /** Does something, waits for the document and the tabs that come of it, and says what came. */
@@ -159,6 +174,8 @@ export class Page {
     const ignore = (): void => {};
     this.#inspected = send("Inspector.enable").catch(ignore);
     send("Page.enable").catch(ignore);
+    // Without it a browser with a screen opens a window that nobody can close.
+    send("Page.setInterceptFileChooserDialog", { enabled: true, cancel: true }).catch(ignore);
     send("Page.setLifecycleEventsEnabled", { enabled: true }).then(() => {
       this.#isEnabled = true;
       this.loads.wake();
@@ -179,9 +196,9 @@ export class Page {
       .catch((error: unknown) => {
         if (!(error instanceof CdpError)) this.loads.wake();
       });
-    if (this.dialogs.length >= MOST_DIALOGS) return;
+    if (this.#dialogs.length >= MOST_DIALOGS) return;
     const text = String(message).slice(0, MESSAGE_LENGTH);
-    this.dialogs.push({ type: String(type), message: text });
+    this.#dialogs.push({ type: String(type), message: text });
   }
 }
 

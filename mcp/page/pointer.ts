@@ -37,6 +37,19 @@ export async function clickAt(
   await Promise.all(sent);
 }
 
+/** A point that the caller names has to be in the viewport: nothing would be hit. */
+export async function mustSee(page: Page, { x, y }: Point): Promise<void> {
+  const { cssLayoutViewport: view } = (await page.attached.send(
+    "Page.getLayoutMetrics",
+  )) as unknown as Metrics;
+  const { clientWidth: width, clientHeight: height } = view;
+  if (x >= 0 && y >= 0 && x < width && y < height) return;
+  throw new ToolError(
+    "OutOfBounds",
+    `${x},${y} is outside the viewport of ${width}x${height} CSS pixels. Scroll with svc_browser_key PageDown, or name the element by selector: it is scrolled to.`,
+  );
+}
+
 /** Scrolls to an element and answers a point of it that a click hits. */
 export async function pointOf(page: Page, element: Element): Promise<Point> {
   const late = performance.now() + PATIENCE_MS;

@@ -30,10 +30,11 @@ export async function read(page: Page, wanted: Wanted) {
   const { text, total, end } =
     format === "snapshot"
       ? part(await snapshot(page, element), wanted)
-      : await page.attached.run<Part>(SCRIPTS[format], element ?? page.frame, [
-          { value: offset },
-          { value: most },
-        ]);
+      : await (element?.frame ?? page.frame).attached.run<Part>(
+          SCRIPTS[format],
+          element ?? page.frame,
+          [{ value: offset }, { value: most }],
+        );
   const truncated = end < total;
   return { text, totalChars: total, truncated, ...(truncated && { nextOffset: end }) };
 }

@@ -177,9 +177,10 @@ export const SET_VALUE = script(
   return read(HTMLInputElement, "value", this) === value;`,
 );
 
-/** Of the main document: the status that its server answered; null where there is none. */
-export const STATUS = script(
+/** Where a document is, and the status that its server answered; null where there is none. */
+export const WHERE = script(
   "",
   `const [entry] = performance.getEntriesByType("navigation");
-  return entry && entry.responseStatus ? entry.responseStatus : null;`,
+  const status = entry && entry.responseStatus ? entry.responseStatus : null;
+  return { url: short(location.href, 2000), title: short(read(Document, "title", document), 1000), status };`,
 );

@@ -28,7 +28,8 @@ const PLAIN = new Set([
 /** Roles that have a ref without being told to take input. */
 const STATES = ["checked", "disabled", "expanded", "pressed", "required", "selected", "level"];
 const NAME_LENGTH = 500;
-const DEEPEST = 100;
+/** Pages that are nested deeper are so on purpose. */
+const DEEPEST = 2_000;
 
 /** A frame's accessibility tree as lines, with the frames in it. `root`: only what is in that node. */
 export async function snapshotOf(frame: Frame, root?: number): Promise<string> {
@@ -97,7 +98,8 @@ class Lines {
     this.#tree = tree;
   }
 
-  add(node: Node, depth: number, above: string): void {
+  add(node: Node, depth: number, above: string, level = 0): void {
+    if (level > DEEPEST) return;
     const role = textOf(node.role);
     const name = textOf(node.name);
     const isText = role === "StaticText" || role === "LabelText";
@@ -105,7 +107,7 @@ class Lines {
     if (role === "StaticText" && (name === "" || above.includes(name))) return;
     const isShown = !node.ignored && !(PLAIN.has(role) && name === "");
     if (isShown && !PLAIN.has(role))
-      this.all.push("  ".repeat(Math.min(depth, DEEPEST)) + this.#line(node, role, name, isText));
+      this.all.push("  ".repeat(depth) + this.#line(node, role, name, isText));
     const inner = isShown && !PLAIN.has(role) ? depth + 1 : depth;
     if (role === "Iframe" && node.backendDOMNodeId !== undefined) {
       this.frames.push({ node: node.backendDOMNodeId, at: this.all.length, depth: inner });
@@ -113,7 +115,7 @@ class Lines {
     }
     if (role === "StaticText") return;
     const heard = isShown && name !== "" ? name : above;
-    for (const child of this.#tree.childrenOf(node)) this.add(child, inner, heard);
+    for (const child of this.#tree.childrenOf(node)) this.add(child, inner, heard, level + 1);
   }
 
   #line(node: Node, role: string, name: string, isText: boolean): string {

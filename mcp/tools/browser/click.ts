@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { withPage } from "../../page/connection.ts";
-import { clickAt, pointOf } from "../../page/pointer.ts";
+import { clickAt, mustSee, pointOf } from "../../page/pointer.ts";
 import { targetOf } from "../../page/target.ts";
 import { defineTool } from "../../tool.ts";
 import { acted } from "./acted.ts";
@@ -26,6 +26,7 @@ export const browserClick = defineTool({
     const target = targetOf(where, "one");
     return withPage(context, id, (page) =>
       acted(page, shows, async () => {
+        if ("x" in target) await mustSee(page, target);
         const point =
           "x" in target ? target : await pointOf(page, await page.element(target.selector));
         return () => clickAt(page, point, { button, clickCount });

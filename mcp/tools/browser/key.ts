@@ -2,7 +2,7 @@ import * as z from "zod";
 import { withPage } from "../../page/connection.ts";
 import { focus, press } from "../../page/keyboard.ts";
 import { chordOf } from "../../page/keys.ts";
-import { clickAt } from "../../page/pointer.ts";
+import { clickAt, mustSee } from "../../page/pointer.ts";
 import { targetOf } from "../../page/target.ts";
 import { defineTool } from "../../tool.ts";
 import { acted } from "./acted.ts";
@@ -30,6 +30,7 @@ export const browserKey = defineTool({
     return withPage(context, id, (page) =>
       acted(page, shows, async () => {
         if (target && "selector" in target) await focus(await page.element(target.selector));
+        if (target && "x" in target) await mustSee(page, target);
         return async () => {
           if (target && "x" in target) await clickAt(page, target);
           await press(page, chord, repeat);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { navigate, statusOf } from "../../page/navigate.ts";
+import { navigate } from "../../page/navigate.ts";
 import { withTabs } from "../../page/connection.ts";
 import { defineTool } from "../../tool.ts";
 import { sessionId, timeoutSeconds } from "./arguments.ts";
@@ -22,7 +22,6 @@ export const browserNavigate = defineTool({
     withTabs(context, id, async (tabs) => {
       const way = { url, waitUntil, timeoutMs: seconds * 1_000 };
       const page = await navigate(tabs, way);
-      const [where, status] = await Promise.all([page.where(), statusOf(page)]);
-      return { json: { ...where, status, ...page.asked } };
+      return { json: { ...(await page.document()), ...page.asked } };
     }),
 });

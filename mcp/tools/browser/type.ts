@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { withPage } from "../../page/connection.ts";
-import { type } from "../../page/keyboard.ts";
-import { press } from "../../page/keyboard.ts";
+import { press, type } from "../../page/keyboard.ts";
 import { named } from "../../page/keys.ts";
-import { clickAt } from "../../page/pointer.ts";
+import { clickAt, mustSee } from "../../page/pointer.ts";
 import { targetOf } from "../../page/target.ts";
 import { defineTool } from "../../tool.ts";
 import { acted } from "./acted.ts";
@@ -32,6 +31,7 @@ export const browserType = defineTool({
       acted(page, shows, async () => {
         const element =
           target && "selector" in target ? await page.element(target.selector) : undefined;
+        if (target && "x" in target) await mustSee(page, target);
         return async () => {
           if (target && "x" in target) await clickAt(page, target);
           await type(page, text, { element, clear });

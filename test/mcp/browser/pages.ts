@@ -14,7 +14,7 @@ const ALL: Readonly<Record<string, (other: string) => SitePage>> = {
   "/form": () => `<title>Form</title><form action="/next">
     <input id="name" name="name" value="old" onkeydown="keys.textContent+=event.isTrusted?'k':'!'">
     <textarea id="lines"></textarea><select id="size"><option value="s">Small<option value="l">Large</select>
-    <input id="day" type="date"><input id="off" disabled><input id="read" readonly><input id="box" type="checkbox">
+    <input id="day" type="date"><input id="off" disabled><input id="read" readonly><input id="box" type="checkbox"><input id="file" type="file">
     <div id="rich" contenteditable="true">rich</div><output id="keys"></output><button>Send</button></form>`,
   "/covered":
     () => `<title>Covered</title><button id="under" onclick="document.title='hit'">Under</button>

@@ -20,6 +20,31 @@ export type SitePage =
   | string
   | { status?: number; headers?: Record<string, string>; body?: string };
 
+type PageOf = (path: string, other: string) => SitePage | undefined;
+
+/** A site that answers under two origins, `other` being the second. */
+export async function startTwoNamedSite(pages: PageOf) {
+  const server = createServer(({ url = "/" }, response) => {
+    const page = pages(url, other) ?? { status: 404, body: "<title>Not here</title>Not here" };
+    const {
+      status = 200,
+      headers = {},
+      body = "",
+    } = typeof page === "string" ? { body: page } : page;
+    response.writeHead(status, { "content-type": "text/html; charset=utf-8", ...headers });
+    response.end(body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [site, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
+  const close = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { site, other, allowed: `127.0.0.1:${port},localhost:${port}`, close };
+}
+
 /** A gateway, a pool and a site with two names, for tests of the tools that drive browsers. */
 export class BrowserToolsRig {
   readonly gateway: TestGateway;
@@ -42,32 +67,13 @@ export class BrowserToolsRig {
     this.#close = close;
   }
 
-  static async start(
-    pages: (path: string, other: string) => SitePage | undefined,
-    env: Record<string, string> = {},
-  ): Promise<BrowserToolsRig> {
-    const server = createServer(({ url = "/" }, response) => {
-      const page = pages(url, other) ?? { status: 404, body: "<title>Not here</title>Not here" };
-      const {
-        status = 200,
-        headers = {},
-        body = "",
-      } = typeof page === "string" ? { body: page } : page;
-      response.writeHead(status, { "content-type": "text/html; charset=utf-8", ...headers });
-      response.end(body);
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const [site, other] = [`http://127.0.0.1:${port}`, `http://localhost:${port}`];
+  static async start(pages: PageOf, env: Record<string, string> = {}): Promise<BrowserToolsRig> {
+    const served = await startTwoNamedSite(pages);
+    const { site, other } = served;
     const gateway = await testGateway(PATIENT);
-    const allowed = `127.0.0.1:${port},localhost:${port}`;
-    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: allowed, ...env });
+    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: served.allowed, ...env });
     const key = await gateway.newKey();
-    return new BrowserToolsRig({ gateway, pool, site, other, key }, () => {
-      server.close();
-      server.closeAllConnections();
-    });
+    return new BrowserToolsRig({ gateway, pool, site, other, key }, served.close);
   }
 
   async close(): Promise<void> {
