@@ -1,10 +1,7 @@
 import { PROXY_COUNTRIES } from "@svc/contract/browser/proxy.ts";
 import * as z from "zod";
-import { defineTool, type ToolContext, ToolError } from "../../tool.ts";
-
-type Profile =
-  | { profileId: string; profileSource: "explicit" }
-  | { profileId: string; profileSource: "default"; defaultOrigin: string };
+import { chooseProfile } from "../../default-profile.ts";
+import { defineTool } from "../../tool.ts";
 
 export const browserCreate = defineTool({
   name: "svc_browser_create",
@@ -44,13 +41,13 @@ export const browserCreate = defineTool({
   turn: "none",
   async run({ mode, proxy, recording, profileId, captcha = mode === "stealth" }, context) {
     const { svc, signal, lease, opened } = context;
-    const profile = profileId ? explicit(profileId) : await byDefault(context);
+    const profile = await chooseProfile(context, profileId);
     const wanted = {
       stealth: mode === "stealth",
       captcha,
       recording,
       lease,
-      ...(profile && { profileId: profile.profileId }),
+      profileId: profile.profileId,
       ...(proxy !== "off" && { proxy }),
     };
     const browser = await svc.browsers.create(wanted, { signal });
@@ -67,22 +64,3 @@ export const browserCreate = defineTool({
     };
   },
 });
-
-const explicit = (profileId: string): Profile => ({ profileId, profileSource: "explicit" });
-
-/** What the configured default names: a profile's id or its name. */
-async function byDefault({
-  svc,
-  signal,
-  defaultProfile,
-}: ToolContext): Promise<Profile | undefined> {
-  if (!defaultProfile) return undefined;
-  const { name, origin } = defaultProfile;
-  const { items } = await svc.profiles.list({ signal }).page();
-  const found = items.find(({ id }) => id === name) ?? items.find((one) => one.name === name);
-  if (found) return { profileId: found.id, profileSource: "default", defaultOrigin: origin };
-  throw new ToolError(
-    "ProfileNotFound",
-    `The default profile "${name}" (set by ${origin}) is no saved profile's name or id. Pass a profileId of svc_browser_profiles, or have the setting mended.`,
-  );
-}

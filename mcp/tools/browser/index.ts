@@ -5,6 +5,7 @@ import { browserCreate } from "./create.ts";
 import { browserEvaluate } from "./evaluate.ts";
 import { browserKey } from "./key.ts";
 import { browserNavigate } from "./navigate.ts";
+import { browserProfiles } from "./profiles.ts";
 import { browserReadPage } from "./read-page.ts";
 import { browserReplayUrl } from "./replay-url.ts";
 import { browserSaveProfile } from "./save-profile.ts";
@@ -23,5 +24,6 @@ export const browserTools: readonly Tool[] = [
   browserEvaluate,
   browserReplayUrl,
   browserSaveProfile,
+  browserProfiles,
   browserClose,
 ];
