@@ -86,9 +86,12 @@ async function hold(
 ): Promise<{ objectId: string } | { result: RemoteObject }> {
   const bare = expression.trim().replace(/;+$/, "");
   const forms = [`(async () => ({ v: await (\n${bare}\n) }))()`];
-  // Statements with a `return` are a function's; others have the value of the last of them.
+  // Statements with a `return` are a function's; others have the value of the last of them, as eval has it.
   if (/\breturn\b/.test(bare))
     forms.push(`(async () => ({ v: await (async () => {\n${expression}\n})() }))()`);
+  // An `eval` awaits nothing by itself.
+  if (!/\bawait\b/.test(bare))
+    forms.push(`(async () => ({ v: await eval(${JSON.stringify(expression)}) }))()`);
   for (const form of forms) {
     const answer = await run(page, { expression: form }, leftMs);
     if (isMisspelt(answer)) continue;

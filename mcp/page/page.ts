@@ -1,4 +1,4 @@
-import { CdpError, type CdpSession } from "@svc/sdk/cdp.ts";
+import type { CdpSession } from "@svc/sdk/cdp.ts";
 import { ToolError } from "../tool.ts";
 import { Attached } from "./attached.ts";
 import { type Element, Frame } from "./frame.ts";
@@ -190,12 +190,9 @@ export class Page {
   /** As browsers' automation does without being asked: a page may be left, everything else is declined. */
   #answer({ type, message }: Record<string, unknown>): void {
     const accept = type === "beforeunload";
-    void this.#session
-      .send("Page.handleJavaScriptDialog", { accept }, this.tabs)
-      // Another client of the browser was faster.
-      .catch((error: unknown) => {
-        if (!(error instanceof CdpError)) this.loads.wake();
-      });
+    const answered = this.#session.send("Page.handleJavaScriptDialog", { accept }, this.tabs);
+    // Another client of the browser was faster, or the tab has gone.
+    answered.catch(() => {});
     if (this.#dialogs.length >= MOST_DIALOGS) return;
     const text = String(message).slice(0, MESSAGE_LENGTH);
     this.#dialogs.push({ type: String(type), message: text });

@@ -1,7 +1,6 @@
-import { ToolError } from "../tool.ts";
 import type { Element } from "./frame.ts";
 import type { Page } from "./page.ts";
-import { HTML, LINKS, SIZE, TEXT } from "./scripts.ts";
+import { HTML, LINKS, TEXT } from "./scripts.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export type Format = "text" | "links" | "html" | "snapshot";
@@ -20,9 +19,6 @@ interface Part {
 }
 
 const SCRIPTS = { text: TEXT, links: LINKS, html: HTML };
-/** The accessibility tree comes as a whole: of larger pages it would fill the memory. */
-const MOST_ELEMENTS = 15_000;
-
 /** A part of a page, and where the next one begins. */
 export async function read(page: Page, wanted: Wanted) {
   const { format, within, offset, most } = wanted;
@@ -40,12 +36,6 @@ export async function read(page: Page, wanted: Wanted) {
 }
 
 async function snapshot(page: Page, element: Element | undefined): Promise<string> {
-  const elements = await page.attached.run<number>(SIZE, page.frame);
-  if (elements > MOST_ELEMENTS)
-    throw new ToolError(
-      "PageTooLarge",
-      `The page has ${elements} elements: too many for a snapshot, which takes ${MOST_ELEMENTS}. Read it with format=text, links or html, and click by CSS selector.`,
-    );
   if (!element) return snapshotOf(page.frame);
   const { objectId, frame } = element;
   const { node } = await frame.attached.send("DOM.describeNode", { objectId });

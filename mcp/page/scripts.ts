@@ -78,8 +78,12 @@ export const LINKS = script(
   const text = [...seen].map(([url, name]) => "- [" + name + "](" + url + ")").join("\\n");${WINDOW}`,
 );
 
-/** How many elements a document has, before something is asked of each. */
-export const SIZE = script("", `return query("*").length;`);
+/** How large a document is, before something is asked of each of its elements. */
+export const SIZE = script(
+  "",
+  `const of = read(Document, "documentElement", document);
+  return { elements: query("*").length, characters: of ? read(Node, "textContent", of).length : 0 };`,
+);
 
 /** Whether a hit on a node does what a click on the element is to do: the node is inside it, or in its label. */
 export const OWNS = script(

@@ -1,4 +1,6 @@
+import { ToolError } from "../tool.ts";
 import type { Frame } from "./frame.ts";
+import { SIZE } from "./scripts.ts";
 
 interface Value {
   value?: unknown;
@@ -28,11 +30,13 @@ const PLAIN = new Set([
 /** Roles that have a ref without being told to take input. */
 const STATES = ["checked", "disabled", "expanded", "pressed", "required", "selected", "level"];
 const NAME_LENGTH = 500;
+const MOST = { elements: 15_000, characters: 2_000_000 };
 /** Pages that are nested deeper are so on purpose. */
 const DEEPEST = 2_000;
 
 /** A frame's accessibility tree as lines, with the frames in it. `root`: only what is in that node. */
 export async function snapshotOf(frame: Frame, root?: number): Promise<string> {
+  await mustFit(frame);
   const { nodes } = await frame.attached.send("Accessibility.getFullAXTree", {
     frameId: frame.frameId,
   });
@@ -53,7 +57,17 @@ export async function snapshotOf(frame: Frame, root?: number): Promise<string> {
   return lines.all.join("\n");
 }
 
-/** A frame that is gone meanwhile, or whose process is, has no lines. */
+/** The tree comes as a whole, about a thousand bytes for each element. */
+async function mustFit(frame: Frame): Promise<void> {
+  const { elements, characters } = await frame.attached.run<typeof MOST>(SIZE, frame);
+  if (elements <= MOST.elements && characters <= MOST.characters) return;
+  throw new ToolError(
+    "PageTooLarge",
+    `The page is too large for a snapshot: ${elements} elements and ${characters} characters, of which ${MOST.elements} and ${MOST.characters} are taken. Read it with format=text, links or html, and click by CSS selector.`,
+  );
+}
+
+/** A frame that is gone meanwhile, that is too large, or whose process is, has no lines. */
 async function insideOf(frame: Frame, node: number): Promise<string> {
   try {
     const inner = await frame.inside(node);

@@ -176,10 +176,20 @@ describe.skipIf(await missingBrowser())("browser tools where something is wrong"
       expect((await call("read_page")).text).toContain("Small text");
       expect((await call("read_page", { format: "links" })).text).toContain("[data](");
       expect(await snapshot()).toMatch(/^- image "pic" \[ref=e\d+\]$/m);
-      const expression = "document.querySelector('img').src";
-      const { text, json } = await call("evaluate", { expression });
-      expect(text).toHaveLength(20_000);
-      expect(json).toMatchObject({ truncated: true });
+      for (const before of ["", "const many = 1; "]) {
+        const expression = `${before}document.querySelector('img').src`;
+        const { text, json } = await call("evaluate", { expression });
+        expect(text).toHaveLength(20_000);
+        expect(json).toMatchObject({ truncated: true });
+      }
+    });
+
+    test("a page that is too large for a snapshot says how it is read", async () => {
+      await open("/");
+      const expression = "document.body.innerHTML = '<i>x</i>'.repeat(16000)";
+      await call("evaluate", { expression });
+      await expect(snapshot()).rejects.toEqual(refusal("PageTooLarge", "format=text"));
+      expect((await call("read_page", { format: "links" })).text).toBe("");
     });
 
     test("long texts come by parts that make the whole", async () => {

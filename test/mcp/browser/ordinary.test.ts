@@ -180,4 +180,72 @@ describe.skipIf(await missingBrowser())("browser tools", () => {
         expect(Number(whole.json["scale"])).toBeCloseTo(1568 / 4200, 2);
       });
     });
+
+  describe("of kind fast, from create to replay", () => {
+    const closing: string[] = [];
+    const created = async (args: object, more: object = {}) => {
+      const { json } = await rig.call("create", { mode: "fast", ...args }, more);
+      closing.push(String(json["sessionId"]));
+      return { sessionId: String(json["sessionId"]), json };
+    };
+    afterAll(async () => {
+      for (const sessionId of closing) await rig.call("close", { sessionId });
+    });
+
+    test("a profile that is saved by its name is what a default names", async () => {
+      const { sessionId } = await created({});
+      await rig.call("navigate", { sessionId, url: `${rig.site}/` });
+      const expression = "document.cookie = 'who=me; max-age=3600'";
+      await rig.call("evaluate", { sessionId, expression });
+      const saved = (await rig.call("save_profile", { sessionId, name: "mine" })).json;
+      expect(saved).toMatchObject({ version: 1, sizeBytes: expect.any(Number) });
+      const defaultProfile = { name: "mine", origin: "header" };
+      const again = await created({}, { defaultProfile });
+      expect(again.json).toMatchObject({
+        profileId: saved["profileId"],
+        profileSource: "default",
+        defaultOrigin: "header",
+      });
+      await rig.call("navigate", { sessionId: again.sessionId, url: `${rig.site}/` });
+      const read = { sessionId: again.sessionId, expression: "document.cookie" };
+      expect((await rig.call("evaluate", read)).text).toBe("who=me");
+      const named = await created({ profileId: saved["profileId"] }, { defaultProfile });
+      expect(named.json).toMatchObject({ profileSource: "explicit" });
+    });
+
+    test("a default profile that is none is named by the refusal", async () => {
+      const defaultProfile = { name: "nobody's", origin: "env" as const };
+      await expect(created({}, { defaultProfile })).rejects.toMatchObject({
+        code: "ProfileNotFound",
+        message: expect.stringContaining("nobody's"),
+      });
+    });
+
+    test("captcha is on in stealth and off in fast unless it is said", async () => {
+      const key = await rig.gateway.newKey("professional", { features: { captcha: false } });
+      await expect(rig.call("create", {}, { key })).rejects.toMatchObject({
+        code: "FeatureRequiresPlan",
+        body: { feature: "captcha" },
+      });
+      const { json } = await rig.call("create", { mode: "fast" }, { key });
+      await rig.call("close", { sessionId: json["sessionId"] }, { key });
+    });
+
+    test("a recording has its URLs once the browser is closed", async () => {
+      const { sessionId } = await created({ recording: true });
+      await rig.call("navigate", { sessionId, url: `${rig.site}/` });
+      await expect(rig.call("replay_url", { sessionId, waitSeconds: 0 })).rejects.toMatchObject({
+        code: "ReplayPending",
+      });
+      await rig.call("close", { sessionId });
+      const { json } = await rig.call("replay_url", { sessionId, waitSeconds: 30 });
+      expect(json).toMatchObject({ url: expect.any(String), viewUrl: expect.any(String) });
+      const plain = await created({});
+      await rig.call("close", { sessionId: plain.sessionId });
+      const args = { sessionId: plain.sessionId, waitSeconds: 0 };
+      await expect(rig.call("replay_url", args)).rejects.toMatchObject({
+        code: "ReplayUnavailable",
+      });
+    });
+  });
 });
