@@ -18,7 +18,7 @@ import { startTwoNamedSite } from "../../support/process/browser-tools.ts";
 import { missingBrowser } from "../../support/process/needs.ts";
 import { pages } from "./pages.ts";
 
-const FLAGS = ["--headless", "--no-sandbox", "--remote-debugging-port=0"];
+const FLAGS = ["--headless", "--no-sandbox", "--site-per-process", "--remote-debugging-port=0"];
 
 describe.skipIf(await missingBrowser())("frames with a process of their own", () => {
   let site: Awaited<ReturnType<typeof startTwoNamedSite>>;
@@ -50,7 +50,7 @@ describe.skipIf(await missingBrowser())("frames with a process of their own", ()
   });
 
   test("their elements have refs, are clicked and are typed into", async () => {
-    const { targetInfos } = await cdp.send("Target.getTargets");
+    const { targetInfos } = await cdp.send("Target.getTargets", { filter: [{}] });
     const kinds = (targetInfos as { type: string }[]).map((info) => info.type);
     expect(kinds).toContain("iframe");
     const wanted = { format: "snapshot", offset: 0, most: 20_000 } as const;
