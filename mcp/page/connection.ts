@@ -2,7 +2,7 @@ import type { Svc } from "@svc/sdk/svc.ts";
 import { Cdp } from "@svc/sdk/cdp.ts";
 import { ConnectionError, TimeoutError } from "@svc/sdk/errors.ts";
 import { type ToolContext, ToolError } from "../tool.ts";
-import { Page } from "./page.ts";
+import { Page, SILENT } from "./page.ts";
 import { Tabs } from "./tabs.ts";
 
 /** The tab that a session is driven by: of several the one that was opened last. */
@@ -13,7 +13,7 @@ export async function withPage<Result>(
 ): Promise<Result> {
   return withTabs(context, sessionId, async (tabs) => {
     const page = await Page.attach(tabs, await tabs.current());
-    await page.mustLive();
+    await page.mustAnswer();
     return work(page);
   });
 }
@@ -48,11 +48,6 @@ async function endpointOf(svc: Svc, sessionId: string, signal: AbortSignal): Pro
   if (status === "active" || status === "unknown") throw unreachable();
   throw new ToolError("NotRunning", `This browser has ended (${closeReason}).`);
 }
-
-const SILENT = new ToolError(
-  "Timeout",
-  "The page does not answer: one of its scripts runs without an end, or a dialog is open. svc_browser_navigate leaves it.",
-);
 
 const unreachable = (reason = ""): ToolError =>
   new ToolError(

@@ -43,7 +43,7 @@ export async function navigate(tabs: Tabs, way: Way): Promise<Page> {
   const leftMs = Math.max(1, late - performance.now());
   const isThere = (): boolean => page.loads.has(waitUntil) || page.isGone;
   if (!(await page.loads.until(isThere, leftMs, tabs.signal))) throw timeout(way);
-  await page.mustLive();
+  if (page.isGone) await page.mustAnswer();
   return page;
 }
 

@@ -36,7 +36,6 @@ export class Page {
   readonly #session: CdpSession;
   #isCrashed = false;
   #isGone = false;
-  #inspected: Promise<unknown> = Promise.resolve();
   #isEnabled = false;
 
   private constructor(tabs: Tabs, tab: Tab, session: CdpSession) {
@@ -54,6 +53,7 @@ export class Page {
     session.on("Inspector.targetCrashed", () => {
       this.#isCrashed = true;
       reject(CRASHED);
+      this.loads.wake();
     });
     tabs.cdp.on("Target.detachedFromTarget", ({ sessionId }) => {
       if (sessionId !== session.sessionId) return;
@@ -77,20 +77,17 @@ export class Page {
     return this.#isCrashed || this.#isGone;
   }
 
-  async hasCrashed(): Promise<boolean> {
-    await this.#inspected;
-    return this.#isCrashed;
-  }
-
   /** Whether the page's process answers: it has crashed, or is held up by a dialog or a script, when it does not. */
   async answers(): Promise<boolean> {
-    if (await this.hasCrashed()) return false;
-    return this.loads.until(() => this.#isEnabled, READY_MS, this.tabs.signal);
+    const isKnown = (): boolean => this.#isEnabled || this.isGone;
+    await this.loads.until(isKnown, READY_MS, this.tabs.signal);
+    return this.#isEnabled && !this.isGone;
   }
 
-  /** A page without a process answers nothing: only going somewhere helps. */
-  async mustLive(): Promise<void> {
-    if (await this.hasCrashed()) throw CRASHED;
+  /** A page that answers nothing is not asked anything: only going somewhere helps. */
+  async mustAnswer(): Promise<void> {
+    if (await this.answers()) return;
+    throw this.#isCrashed ? CRASHED : this.#isGone ? CLOSED : SILENT;
   }
 
   element(selector: string): Promise<Element> {
@@ -172,7 +169,7 @@ export class Page {
       this.#session.send(method, params, this.tabs);
     // The calls that follow tell of a tab that has gone.
     const ignore = (): void => {};
-    this.#inspected = send("Inspector.enable").catch(ignore);
+    send("Inspector.enable").catch(ignore);
     send("Page.enable").catch(ignore);
     // Without it a browser with a screen opens a window that nobody can close.
     send("Page.setInterceptFileChooserDialog", { enabled: true, cancel: true }).catch(ignore);
@@ -202,6 +199,11 @@ export class Page {
 const CRASHED = new ToolError(
   "PageCrashed",
   "The page's process has crashed. Open the page, or another one, with svc_browser_navigate: the browser itself and its cookies are well.",
+);
+/** What a page is that does not answer, and what helps. */
+export const SILENT = new ToolError(
+  "Timeout",
+  "The page does not answer: one of its scripts runs without an end, or a dialog is open. svc_browser_navigate leaves it.",
 );
 const CLOSED = new ToolError(
   "PageClosed",

@@ -2,6 +2,7 @@ import { CdpError } from "@svc/sdk/cdp.ts";
 import { ToolError } from "../tool.ts";
 import type { Element } from "./frame.ts";
 import type { Page } from "./page.ts";
+import { originOf } from "./pointer.ts";
 
 /** A picture of a page, and how many of its pixels one CSS pixel has. */
 export interface Picture {
@@ -62,7 +63,9 @@ async function boxOf(
   page: Page,
   { fullPage = false, element }: Wanted,
 ): Promise<{ box: Box; isBeyond: boolean }> {
-  const box = element && (await quadBox(element));
+  const inFrame = element && (await quadBox(element));
+  const origin = element && (await originOf(page, element.frame));
+  const box = inFrame && origin && { ...inFrame, x: inFrame.x + origin.x, y: inFrame.y + origin.y };
   const metrics = (await page.attached.send("Page.getLayoutMetrics")) as unknown as {
     cssLayoutViewport: { pageX: number; pageY: number; clientWidth: number; clientHeight: number };
     cssContentSize: Box;
@@ -84,7 +87,7 @@ async function boxOf(
   return { box: { ...box, x: box.x + x, y: box.y + y }, isBeyond: !isInView };
 }
 
-/** The place of an element in the viewport, after it was scrolled to. */
+/** The place of an element in the viewport of its frame, after it was scrolled to. */
 async function quadBox({ frame, objectId, name }: Element): Promise<Box> {
   try {
     const [, { quads }] = await Promise.all([

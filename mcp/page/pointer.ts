@@ -17,7 +17,6 @@ const PATIENCE_MS = 1_500;
 const AGAIN_MS = 50;
 
 interface Metrics {
-  cssVisualViewport: { pageX: number; pageY: number; clientWidth: number; clientHeight: number };
   cssLayoutViewport: { pageX: number; pageY: number; clientWidth: number; clientHeight: number };
 }
 
@@ -72,16 +71,17 @@ async function aim(page: Page, element: Element): Promise<Point | ToolError> {
       attached.send("DOM.getContentQuads", { objectId }),
       attached.send("Page.getLayoutMetrics"),
     ]);
-    const { cssLayoutViewport: view } = metrics as unknown as Metrics;
+    const seen = metrics as unknown as Metrics;
+    const { cssLayoutViewport: view } = seen;
     const point = middleOf(quads as number[][], view.clientWidth, view.clientHeight);
     if (!point) return hidden(name);
-    const at = { x: point.x + Math.round(view.pageX), y: point.y + Math.round(view.pageY) };
-    const covering = await covers(element, at);
+    const covering = await covers(element, scrolled(seen, point));
     if (covering !== null) return covering;
     return await outermost(page, frame, point);
   } catch (error) {
     if (!(error instanceof CdpError)) throw error;
-    if (/detached|could not find|given id|does not belong/i.test(error.message)) throw gone(name);
+    if (/detached|could not find|does not belong|cannot find context/i.test(error.message))
+      throw gone(name);
     return hidden(name);
   }
 }
@@ -109,28 +109,57 @@ const frameOf = (frame: Frame, frameId: string): Frame =>
 
 /** Whether a frame's element is this one: whoever clicks a frame clicks what is in it. */
 async function isInside(frame: Frame, objectId: string, frameId: string): Promise<boolean> {
-  for (let id = frameId, depth = 0; depth < 10; depth += 1) {
-    const { backendNodeId } = await frame.attached.send("DOM.getFrameOwner", { frameId: id });
+  try {
+    const { backendNodeId } = await frame.attached.send("DOM.getFrameOwner", { frameId });
     const owner = await frame.byNode(Number(backendNodeId), "");
-    if (owner)
-      return frame.attached.run<boolean>(OWNS, { objectId }, [{ objectId: owner.objectId }]);
-    const { node } = await frame.attached.send("DOM.describeNode", { backendNodeId });
-    const { frameId: outer } = node as { frameId?: string };
-    if (outer === undefined || outer === id) return false;
-    id = outer;
+    const held = owner && [{ objectId: owner.objectId }];
+    return held ? await frame.attached.run<boolean>(OWNS, { objectId }, held) : false;
+  } catch (error) {
+    // The frame of the tab itself has no owner.
+    if (!(error instanceof CdpError)) throw error;
+    return false;
   }
-  return false;
 }
 
-/** The point in the tab, of a point in a frame that has a process of its own: such frames count from their own corner. */
+/** The point in the tab, of a point in a frame that has a process of its own; or what covers that frame. */
 async function outermost(page: Page, frame: Frame, point: Point): Promise<Point | ToolError> {
   if (frame.attached === page.attached || !frame.owner) return point;
   const { frame: outer, backendNodeId } = frame.owner;
   if (outer.attached === frame.attached) return outermost(page, outer, point);
-  const { model } = await outer.attached.send("DOM.getBoxModel", { backendNodeId });
-  const [left = 0, top = 0] = (model as { content: number[] }).content;
-  return outermost(page, outer, { x: point.x + Math.round(left), y: point.y + Math.round(top) });
+  const { x, y } = await cornerOf(frame.owner);
+  const moved = { x: point.x + x, y: point.y + y };
+  const holder = await outer.byNode(backendNodeId, `the frame ${frame.prefix}`);
+  const covering = holder && (await covers(holder, await inDocument(outer, moved)));
+  return covering ?? outermost(page, outer, moved);
 }
+
+/** Where a frame begins, in the frame around it. */
+async function cornerOf({ frame, backendNodeId }: NonNullable<Frame["owner"]>): Promise<Point> {
+  const { model } = await frame.attached.send("DOM.getBoxModel", { backendNodeId });
+  const [x = 0, y = 0] = (model as { content: number[] }).content;
+  return { x: Math.round(x), y: Math.round(y) };
+}
+
+/** Where frames with a process of their own begin in the tab: they count from their own corner. */
+export async function originOf(page: Page, frame: Frame): Promise<Point> {
+  if (frame.attached === page.attached || !frame.owner) return { x: 0, y: 0 };
+  const { frame: outer } = frame.owner;
+  const around = await originOf(page, outer);
+  if (outer.attached === frame.attached) return around;
+  const { x, y } = await cornerOf(frame.owner);
+  return { x: around.x + x, y: around.y + y };
+}
+
+/** The browser finds nodes by points of the document, not of the viewport. */
+async function inDocument({ attached }: Frame, { x, y }: Point): Promise<Point> {
+  const metrics = (await attached.send("Page.getLayoutMetrics")) as unknown as Metrics;
+  return scrolled(metrics, { x, y });
+}
+
+const scrolled = ({ cssLayoutViewport: view }: Metrics, { x, y }: Point): Point => ({
+  x: x + Math.round(view.pageX),
+  y: y + Math.round(view.pageY),
+});
 
 /** The middle of what is to be seen of the largest part. */
 function middleOf(quads: readonly number[][], width: number, height: number): Point | undefined {

@@ -123,6 +123,14 @@ describe.skipIf(await missingBrowser())("browser tools where something is wrong"
       expect(await title()).toBe("Typed abc");
     });
 
+    test("one in a frame is covered by what covers the frame", async () => {
+      await open("/covered-frame");
+      const ref = refOf(await snapshot(), 'button "Cross"');
+      await expect(call("click", { selector: ref })).rejects.toEqual(
+        refusal("ElementObscured", 'id="banner"'),
+      );
+    });
+
     test("those in frames have refs, also in frames of another origin", async () => {
       await open("/frames");
       const text = await snapshot();

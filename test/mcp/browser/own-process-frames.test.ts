@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { judge } from "../../../browser-pool/launch/fitness.ts";
 import { type } from "../../../mcp/page/keyboard.ts";
 import { navigate } from "../../../mcp/page/navigate.ts";
-import type { Page } from "../../../mcp/page/page.ts";
+import { Page } from "../../../mcp/page/page.ts";
+import { pictureOf } from "../../../mcp/page/picture.ts";
 import { clickAt, pointOf } from "../../../mcp/page/pointer.ts";
 import { read } from "../../../mcp/page/read.ts";
 import { Tabs } from "../../../mcp/page/tabs.ts";
@@ -61,6 +62,20 @@ describe.skipIf(await missingBrowser())("frames with a process of their own", ()
     const [, field = ""] = /- textbox "Cross field" \[ref=(f\d+e\d+)\]/.exec(text) ?? [];
     await type(page, "ab", { element: await page.element(field) });
     await expect.poll(async () => (await page.where()).title).toBe("Cross ab");
+    const { width, height } = await pictureOf(page, { element: await page.element(field) });
+    expect(width).toBeGreaterThan(height);
+  });
+
+  test("one in a frame is covered by what covers the frame", async () => {
+    const url = `${site.site}/covered-frame`;
+    await navigate(page.tabs, { url, waitUntil: "load", timeoutMs: 60_000 });
+    const now = await Page.attach(page.tabs, await page.tabs.current());
+    const { text } = await read(now, { format: "snapshot", offset: 0, most: 20_000 });
+    const [, button = ""] = /- button "Cross" \[ref=(f\d+e\d+)\]/.exec(text) ?? [];
+    await expect(pointOf(now, await now.element(button))).rejects.toMatchObject({
+      code: "ElementObscured",
+      message: expect.stringContaining('id="banner"'),
+    });
   });
 });
 

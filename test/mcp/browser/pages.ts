@@ -32,6 +32,8 @@ const ALL: Readonly<Record<string, (other: string) => SitePage>> = {
     <iframe srcdoc="<button onclick=&quot;parent.document.title='Same hit'&quot;>Same</button>"></iframe>
     <iframe src="${other}/inner" style="margin-left:40px"></iframe>
     <script>addEventListener("message", ({ data }) => (document.title = data))</script>`,
+  "/covered-frame": (other) => `<title>Covered frame</title><iframe src="${other}/inner"></iframe>
+    <div id="banner" style="position:fixed;inset:0;background:#ccc">Cookies?</div>`,
   "/inner": () => `<button onclick="parent.postMessage('Cross hit','*')">Cross</button>
     <input aria-label="Cross field" oninput="parent.postMessage('Cross '+this.value,'*')">`,
   "/dialogs": () => `<title>Dialogs</title>
