@@ -51,10 +51,15 @@ export class Sandboxes {
     return this.#context.http.call("GET /sandboxes/:id", { ...options, params: { id } });
   }
 
+  /** A sandbox by its id: nothing is asked, and nothing resumed. `await using` leaves it alone. */
+  at(id: string): Sandbox {
+    return new Sandbox(this.#context, id).keep();
+  }
+
   /** A sandbox that lives already; one that is paused is resumed first. `await using` leaves it alone. */
   async connect(id: string, options: CallOptions = {}): Promise<Sandbox> {
     const { state } = await this.get(id, options);
-    const sandbox = new Sandbox(this.#context, id).keep();
+    const sandbox = this.at(id);
     if (state === "paused" || state === "archived") await sandbox.resume(options);
     return sandbox;
   }

@@ -1,0 +1,126 @@
+// What the commands of `svc` print: the program on a real gateway, with a VM host that is a fake.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { VmGateway } from "../support/process/vm-gateway.ts";
+import { Svc } from "./svc.ts";
+
+let machines: VmGateway;
+let svc: Svc;
+let id: string;
+beforeAll(async () => {
+  machines = await VmGateway.start(undefined, ["snapshots"]);
+  svc = new Svc({ SVC_BASE_URL: machines.gateway.url.origin, SVC_API_KEY: machines.key });
+  ({ id } = machines);
+});
+afterAll(() => machines?.close());
+
+test("a list is a table of whole ids, or an array", async () => {
+  const { stdout, stderr } = await svc.run(["sandbox", "ls"]);
+  const [head, row] = stdout.split("\n");
+  expect(head).toMatch(/^ID +STATE +TEMPLATE +SIZE +CREATED/);
+  expect(row).toMatch(new RegExp(`^${id} +running +base +2 cpu, 2048 MiB, 4 GiB +\\d+s ago`));
+  expect(stderr).toBe("");
+  // eslint-disable-next-line no-control-regex
+  expect(stdout).not.toMatch(/\u001b/);
+  expect(await svc.json(["sandbox", "ls"])).toMatchObject([{ sandboxId: id, state: "running" }]);
+});
+
+test("an empty list is no line on stdout, and says how to make one beside it", async () => {
+  const { code, stdout, stderr } = await svc.run(["volume", "ls"]);
+  expect([code, stdout]).toEqual([0, ""]);
+  expect(stderr).toContain("svc volume create");
+  expect(await svc.json(["browser", "ls"])).toEqual([]);
+});
+
+test("profiles and volumes are made, listed and removed; an id alone goes to stdout", async () => {
+  const profile = (await svc.run(["profile", "create", "shop"])).stdout.trim();
+  expect(profile).toMatch(/^prof_\w+$/);
+  expect(await svc.json(["profile", "ls"])).toMatchObject([{ id: profile, name: "shop" }]);
+  const made = ["volume", "create", "data", "--size", "64", "--label", "of=test"];
+  const volume = (await svc.run(made)).stdout.trim();
+  const facts = { name: "data", sizeMb: 64, metadata: { of: "test" } };
+  expect(await svc.json(["volume", "get", volume])).toMatchObject(facts);
+  expect((await svc.run(["volume", "rm", volume])).stdout.trim()).toBe(volume);
+  expect((await svc.run(["profile", "rm", profile])).code).toBe(0);
+});
+
+test("a sandbox is paused, resumed, snapshot, forked and removed", async () => {
+  const wanted = ["--label", "job=a", "--cpu", "1", "--idle", "15m"];
+  const made = (await svc.json(["sandbox", "create", ...wanted])) as { sandboxId: string };
+  const box = made.sandboxId;
+  await svc.json(["sandbox", "pause", box]);
+  const paused = await svc.json(["sandbox", "ls", "--label", "job=a", "--state", "paused"]);
+  expect(paused).toMatchObject([{ sandboxId: box, cpu: 1 }]);
+  await svc.json(["sandbox", "resume", box]);
+  const snapshot = (await svc.run(["sandbox", "snapshot", box, "--name", "s"])).stdout.trim();
+  const fork = (await svc.json(["sandbox", "fork", snapshot])) as { sandboxId: string };
+  expect(fork).toMatchObject({ fromSnapshot: snapshot });
+  await svc.json(["sandbox", "rm", box, fork.sandboxId]);
+  expect(await svc.json(["sandbox", "get", box])).toMatchObject({ state: "gone" });
+  expect(await svc.json(["sandbox", "ls"])).toMatchObject([{ sandboxId: id }]);
+});
+
+test("a port is a URL that can be given to a program", async () => {
+  const { stdout } = await svc.run(["sandbox", "port", id, "3000"]);
+  expect(stdout.trim()).toMatch(/^http:\/\/\S+-3000\.preview\.localhost:\d+\/\?svc_token=\S+$/);
+  const open = (await svc.run(["sandbox", "port", id, "3000", "--public"])).stdout;
+  expect(open).not.toContain("svc_token");
+});
+
+test.each([
+  [["sandbox", "get", "nobody"]],
+  [["sandbox", "rm", "nobody"]],
+  [["browser", "get", "nobody"]],
+  [["browser", "close", "nobody"]],
+  [["volume", "rm", `vol_${"0".repeat(32)}`]],
+  [["template", "rm", "tpl_nobody"]],
+  [["profile", "rm", "prof_nobody"]],
+])("svc %j: an unknown id is one line and 1", async (args) => {
+  const { code, stdout, stderr } = await svc.run(args);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^svc: [^\n]+\n$/);
+});
+
+test("at the plan's cap it names plan, cap and holders, and what to do", async () => {
+  const apiKey = await machines.gateway.newKey("free");
+  const env = { SVC_API_KEY: apiKey };
+  const { sandboxId } = (await svc.json(["sandbox", "create"], { env })) as { sandboxId: string };
+  const { code, stderr } = await svc.run(["sandbox", "create"], { env });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^svc: [^\n]*plan free, cap 1[^\n]*svc sandbox rm ID[^\n]*\n$/);
+  expect(stderr).toContain(sandboxId);
+});
+
+test.each([
+  [["sandbox", "create", "--cpu", "none"], "whole number"],
+  [["sandbox", "create", "--idle", "15"], "90s, 15m or 2h"],
+  [["sandbox", "create", "--label", "novalue"], "key=value"],
+  [["sandbox", "ls", "--state", "sleepy"], "running"],
+  [["sandbox", "port", "an-id", "99999"], "1 to 65535"],
+  [["browser", "ls", "--limit", "0"], "1 or more"],
+  [["template", "build", "nowhere.json"], "ENOENT"],
+])("svc %j is 2, and says how it is written", async (args, words) => {
+  const { code, stderr } = await svc.run(args);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
+});
+
+test("a recipe that is no JSON is refused before the service is asked, one with a wrong step by the service", async () => {
+  const file = join(svc.config, "recipe.json");
+  await writeFile(file, "{name:");
+  expect(await svc.run(["template", "build", file])).toMatchObject({ code: 2 });
+  await writeFile(file, '{"compiled":{"from":{"template":"base"},"steps":[{"type":"bake"}]}}');
+  expect((await svc.run(["template", "build", file])).stderr).toContain('no "name"');
+  const { code, stderr } = await svc.run(["template", "build", file, "--name", "mine"]);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: .*steps/)]);
+});
+
+test("a pipe that closes ends it quietly", async () => {
+  const child = svc.start(["sandbox", "--help"]);
+  // Nobody ever reads: the write fails.
+  child.stdout?.destroy();
+  let words = "";
+  child.stderr?.on("data", (part) => (words += String(part)));
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  expect([code, words]).toEqual([141, ""]);
+});
