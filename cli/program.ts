@@ -1,7 +1,10 @@
 import { Command } from "commander";
 import { addAccount } from "./commands/account.ts";
 import { addBrowser } from "./commands/browser.ts";
+import { addKeys } from "./commands/keys.ts";
+import { addService } from "./commands/service.ts";
 import { addDesktop } from "./commands/desktop.ts";
+import { addMcp } from "./commands/mcp.ts";
 import { addProfile } from "./commands/profile.ts";
 import { addSandbox } from "./commands/sandbox.ts";
 import { addTemplate } from "./commands/template.ts";
@@ -29,6 +32,7 @@ export function makeProgram(): Command {
         ),
     })
     .showHelpAfterError("(add --help to see how it is called)");
+  addService(program);
   addAccount(program);
   addBrowser(program);
   addSandbox(program);
@@ -36,5 +40,7 @@ export function makeProgram(): Command {
   addProfile(program);
   addVolume(program);
   addTemplate(program);
+  addKeys(program);
+  addMcp(program);
   return program;
 }

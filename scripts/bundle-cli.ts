@@ -14,6 +14,8 @@ export async function bundleCli(): Promise<string> {
     bundle: true,
     minify: true,
     platform: "node",
+    // The other form of jsonc-parser requires its files by names that no bundler follows.
+    mainFields: ["module", "main"],
     format: "esm",
     target: "node20.12",
     banner: { js: `#!/usr/bin/env node\n${REQUIRE}` },

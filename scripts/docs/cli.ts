@@ -1,6 +1,8 @@
 import type { Argument, Command, Option } from "commander";
+import { stringify } from "smol-toml";
 import { EXIT, EXIT_MEANINGS } from "../../cli/exit-codes.ts";
 import { makeProgram } from "../../cli/program.ts";
+import { type Client, CLIENTS, SERVER } from "../../cli/mcp/clients.ts";
 import { table } from "./table.ts";
 
 const HEAD = `# The command \`svc\`
@@ -42,7 +44,52 @@ ${table([["code", "meaning"], ...codes])}
 
 ${global}
 
-${commands.join("\n")}`;
+${commands.join("\n")}
+${clientsText()}`;
+}
+
+/** The clients of `svc mcp config`, from the table that the command itself reads. */
+function clientsText(): string {
+  const rows = CLIENTS.map((client) => [
+    client.title,
+    `\`${client.id}\``,
+    fileText(client),
+    keyText(client),
+  ]);
+  const snippets = CLIENTS.flatMap((client) =>
+    "not" in client.hosted ? [] : [snippetText(client)],
+  );
+  return `## Clients of \`svc mcp config\`
+
+${table([["client", "name", "file", "the key"], ...rows])}
+
+What \`--write\` puts there for a service at https://svc.example.com:
+
+${snippets.join("\n\n")}
+`;
+}
+
+const fileText = ({ file }: Client): string =>
+  `\`${file({ home: "~", platform: "linux", env: {} })}\``;
+
+const keyText = ({ variable, hosted }: Client): string => {
+  const where = variable === null ? "in the file, which is this user's alone" : `\`${variable}\``;
+  return "not" in hosted ? `${where}; local alone` : where;
+};
+
+const URL = "https://svc.example.com";
+
+function snippetText({ id, title, under, variable, hosted, format, note, beside }: Client): string {
+  if ("not" in hosted) return "";
+  const facts = {
+    url: `${URL}/mcp`,
+    baseUrl: URL,
+    key: variable ?? "svc_live_…",
+    program: ["npx"] as [string],
+  };
+  const settings = { ...beside, [under]: { [SERVER]: hosted(facts) } };
+  const text = format === "toml" ? stringify(settings).trim() : JSON.stringify(settings, null, 2);
+  return `\`${id}\` (${title}):${note ? ` ${note}` : ""}\n\n\`\`\`${format}\n${text}\n\`\`\``;
 }
 
 function leavesOf(command: Command): Command[] {

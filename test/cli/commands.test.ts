@@ -2,6 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ADMIN_TOKEN } from "../support/secrets.ts";
 import { VmGateway } from "../support/process/vm-gateway.ts";
 import { Svc } from "./svc.ts";
 
@@ -113,6 +114,25 @@ test("a recipe that is no JSON is refused before the service is asked, one with 
   expect((await svc.run(["template", "build", file])).stderr).toContain('no "name"');
   const { code, stderr } = await svc.run(["template", "build", file, "--name", "mine"]);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: .*steps/)]);
+});
+
+test("keys are the operator's: made, used, listed and revoked by its token, and by nothing else", async () => {
+  const refused = await svc.run(["keys", "create"]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("SVC_ADMIN_TOKEN")]);
+  const env = { SVC_ADMIN_TOKEN: ADMIN_TOKEN };
+  const several = await svc.run(["keys", "ls"], { env });
+  expect([several.code, several.stderr]).toEqual([
+    2,
+    expect.stringContaining("--org, one of: org_"),
+  ]);
+  const [, org = ""] = /(org_\w+) \(test\)/.exec(several.stderr) ?? [];
+  const key = (await svc.run(["keys", "create", "mine", "--org", org], { env })).stdout.trim();
+  expect(await svc.json(["sandbox", "ls"], { env: { SVC_API_KEY: key } })).toBeInstanceOf(Array);
+  const listed = (await svc.run(["keys", "ls", "--org", org], { env })).stdout;
+  expect(listed).toMatch(/mine/);
+  expect(listed).not.toContain(key);
+  expect((await svc.run(["keys", "revoke", key], { env })).code).toBe(0);
+  expect((await svc.run(["sandbox", "ls"], { env: { SVC_API_KEY: key } })).code).toBe(1);
 });
 
 test("a pipe that closes ends it quietly", async () => {
