@@ -23,8 +23,26 @@ export function findingsText(findings: readonly Finding[]): string {
 
 function findingText({ what, state, note, fix }: Finding, width: number): string {
   const [mark, colour] = MARKS[state];
-  const line = `${styled(colour, mark)} ${what.padEnd(width)}  ${plain(note)}`;
-  return fix ? `${line}\n${" ".repeat(width + 4)}${styled("cyan", plain(fix))}` : line;
+  const indent = width + 4;
+  const [first = "", ...more] = [
+    ...wrapped(plain(note), indent),
+    ...(fix ? [styled("cyan", plain(fix))] : []),
+  ];
+  const line = `${styled(colour, mark)} ${what.padEnd(width)}  ${first}`;
+  return [line, ...more.map((text) => " ".repeat(indent) + text)].join("\n");
+}
+
+/** A note in lines of a terminal, each below the first; in a pipe it is one line. */
+function wrapped(text: string, indent: number): string[] {
+  const { isTTY, columns } = process.stdout;
+  const most = isTTY ? Math.max(20, columns - indent) : Infinity;
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1) ?? "";
+    if (last !== "" && last.length + 1 + word.length > most) lines.push(word);
+    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
+  }
+  return lines;
 }
 
 /** How many are how. */

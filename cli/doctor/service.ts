@@ -30,7 +30,7 @@ async function lookAtGateway(http: HttpClient, url: string): Promise<Finding> {
     await http.call("GET /health");
     return { what, state: "ok", note: `answers at ${url}` };
   } catch (error) {
-    const note = `${url}: ${wordsOf(error)}`;
+    const note = `nothing answers at ${url} (${wordsOf(error).replace(/^GET \/health failed: /, "")})`;
     return { what, state: "missing", note, fix: "svc start   # or set SVC_BASE_URL, or svc login" };
   }
 }

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream, rmSync } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { posix } from "node:path";
@@ -8,6 +8,7 @@ import { ControlError } from "@svc/sdk/errors.ts";
 import type { Sandbox } from "@svc/sdk/sandboxes.ts";
 import type { Cli } from "../cli.ts";
 import { UsageError } from "../errors.ts";
+import { EXIT } from "../exit-codes.ts";
 import { type Count, meter } from "../terminal/progress.ts";
 import { type Copied, downloadFolder, uploadFolder } from "./copy-folder.ts";
 
@@ -96,6 +97,11 @@ async function keep(
 ): Promise<number> {
   const made = `${path}.${process.pid}.part`;
   let bytes = 0;
+  const stop = (): void => {
+    rmSync(made, { force: true });
+    process.exit(EXIT.interrupted);
+  };
+  process.once("SIGINT", stop);
   try {
     const source = open((done) => count((bytes = done)));
     await pipeline(source, createWriteStream(made, { flags: "wx", mode }));
@@ -104,6 +110,8 @@ async function keep(
   } catch (error) {
     await rm(made, { force: true });
     throw error;
+  } finally {
+    process.off("SIGINT", stop);
   }
 }
 

@@ -7,7 +7,7 @@ import { UsageError } from "../errors.ts";
 import { styled } from "../terminal/colours.ts";
 import { plain } from "../terminal/plain.ts";
 import { write } from "../terminal/pipes.ts";
-import { steps } from "../terminal/progress.ts";
+import { hasBars, steps } from "../terminal/progress.ts";
 
 export interface BuildOptions {
   name?: string;
@@ -58,14 +58,13 @@ async function* pagesOf(cli: Cli, id: string): AsyncGenerator<TemplateLine, void
 /** At a terminal the bar stands for the log of a build of many steps; elsewhere its lines go to stderr. */
 async function followed(cli: Cli, id: string, most: number): Promise<void> {
   const { templates } = await cli.svc();
-  const hasBar = process.stderr.isTTY === true && process.env.TERM !== "dumb";
   await steps("Building", most + 1, async (count) => {
     for await (const line of templates.logs(id)) {
       count(
         line.step,
         `step ${Math.min(line.step, most)} of ${most}: ${plain(line.line).slice(0, 60)}`,
       );
-      if (!hasBar) await write(process.stderr, lineText(line));
+      if (!hasBars()) await write(process.stderr, lineText(line));
     }
     count(most + 1);
   });

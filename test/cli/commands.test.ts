@@ -1,5 +1,7 @@
 // What the commands of `svc` print: the program on a real gateway, with a VM host that is a fake.
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ADMIN_TOKEN } from "../support/secrets.ts";
@@ -114,6 +116,50 @@ test("a recipe that is no JSON is refused before the service is asked, one with 
   expect((await svc.run(["template", "build", file])).stderr).toContain('no "name"');
   const { code, stderr } = await svc.run(["template", "build", file, "--name", "mine"]);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: .*steps/)]);
+});
+
+test("a build is followed to its end: its log beside, its id as the answer; one that fails says where", async () => {
+  const file = join(svc.config, "built.json");
+  const step = { type: "run", cmd: "true" };
+  const compiled = { from: { template: "base" }, steps: [step, step] };
+  await writeFile(file, JSON.stringify({ name: "built", compiled }));
+  const { code, stdout, stderr } = await svc.run(["template", "build", file, "--follow"]);
+  const id = stdout.trim();
+  expect([code, id, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^tpl_\w+$/),
+    expect.stringContaining("did run"),
+  ]);
+  expect((await svc.run(["template", "logs", id])).stdout).toMatch(/^ 1 did run\n 2 did run\n/m);
+  expect((await svc.run(["template", "ls"])).stdout).toMatch(
+    new RegExp(`${id} +built +sandbox +ready`),
+  );
+  machines.host.mode = { ...machines.host.mode, build: "fail" };
+  const failed = await svc.run(["template", "build", "-", "--follow", "--skip-cache"], {
+    input: JSON.stringify({ name: "bad", compiled }),
+  });
+  machines.host.mode = { ...machines.host.mode, build: "ok" };
+  expect([failed.code, failed.stdout]).toEqual([1, ""]);
+  expect(failed.stderr).toMatch(/svc: [^\n]*failed at step 2: false: exit code 1\n$/);
+  expect((await svc.run(["template", "rm", id])).code).toBe(0);
+});
+
+test("a desktop is led to any VNC viewer on this computer, until Ctrl-C", async () => {
+  machines.host.guest.onControl = (screen) => screen.send(Buffer.from("RFB 003.008\n"));
+  const { sessionId } = (await svc.json(["desktop", "create"])) as { sessionId: string };
+  expect(await svc.json(["desktop", "ls"])).toMatchObject([{ sandboxId: sessionId }]);
+  const opened = svc.start(["desktop", "open", sessionId]);
+  const [line] = (await once(opened.stdout ?? opened, "data")) as [Buffer];
+  const [, port] = /^vnc:\/\/127\.0\.0\.1:(\d+)\n$/.exec(String(line)) ?? [];
+  const viewer = connect(Number(port), "127.0.0.1");
+  const [greeting] = (await once(viewer, "data")) as [Buffer];
+  expect(String(greeting)).toBe("RFB 003.008\n");
+  viewer.destroy();
+  opened.kill("SIGINT");
+  expect(await once(opened, "close")).toEqual([0, null]);
+  const { stdout } = await svc.run(["desktop", "open", sessionId, "--url", "--view-only"]);
+  expect(stdout).toMatch(/^ws:\/\/\S+\/stream\/\S+\?view=1\n$/);
+  expect((await svc.run(["desktop", "rm", sessionId])).code).toBe(0);
 });
 
 test("keys are the operator's: made, used, listed and revoked by its token, and by nothing else", async () => {

@@ -211,8 +211,8 @@ describe("in a terminal", () => {
     await writeFile(here, Buffer.alloc(8_000_000, "svc"));
     const copy = new InTerminal(svc, ["sandbox", "cp", here, `${id}:${inside}/shown.bin`]);
     expect(await copy.ended()).toBe(0);
-    expect(copy.text).toMatch(/Copying shown\.bin: [\d.]+ [KM]iB of 7\.6 MiB/);
-    expect(copy.text).toContain("Copying shown.bin: 7.6 MiB");
+    expect(copy.text).toMatch(/Copying shown\.bin +\S*━\S* +\d+ % +[\d.]+ [KM]iB of 7\.6 MiB/);
+    expect(copy.text).toMatch(/✔\S* +Copying shown\.bin +7\.6 MiB[^\n]*\r\n/);
     expect((await stat(join(inside, "shown.bin"))).size).toBe(8_000_000);
   });
 });

@@ -1,0 +1,27 @@
+// The file that a package of the command has: one, and all that it needs is in it.
+import { execFile } from "node:child_process";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { bundleCli } from "../../scripts/bundle-cli.ts";
+
+test("it runs by itself, far from the project: help, JSON with comments, TOML", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "svc-bundle-"));
+  const file = join(folder, "svc.mjs");
+  await writeFile(file, await bundleCli());
+  const env = {
+    HOME: folder,
+    XDG_CONFIG_HOME: folder,
+    SVC_API_KEY: "svc_live_a",
+    PATH: process.env.PATH,
+  };
+  const run = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env })).stdout;
+  expect(await run("--help")).toContain("sandbox");
+  await writeFile(join(folder, ".mcp.json"), "{ // mine\n}\n");
+  expect(await run("mcp", "config", "claude-code", "--write")).toContain("has it now");
+  const local = await run("mcp", "config", "codex", "--local");
+  expect(local).toContain('args = [ "-y", "@svc/cli", "mcp" ]');
+});
