@@ -26,12 +26,13 @@ export function makeProgram(): Command {
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      outputError: (text, write) =>
+      outputError: (text, write) => {
+        const words = oneLine(text.replace(/^error: /, ""));
         write(
-          `${styled("red", "svc:", process.stderr)} ${oneLine(text.replace(/^error: /, ""))}\n`,
-        ),
-    })
-    .showHelpAfterError("(add --help to see how it is called)");
+          `${styled("red", "svc:", process.stderr)} ${words} (--help shows how it is called)\n`,
+        );
+      },
+    });
   addService(program);
   addAccount(program);
   addBrowser(program);

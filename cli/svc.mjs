@@ -23,8 +23,10 @@ function underOwnNode() {
   }
   const args = ["--disable-warning=ExperimentalWarning", here("main.ts"), ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: "inherit" });
-  // Ctrl-C reaches both: the program of a terminal is its whole group.
-  process.on("SIGINT", () => void (process.stdin.isTTY || child.kill("SIGINT")));
+  // Ctrl-C of a terminal reaches both: its whole group has it.
+  const { stdin, stdout, stderr } = process;
+  const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
+  process.on("SIGINT", () => void (hasTerminal || child.kill("SIGINT")));
   for (const signal of /** @type {const} */ (["SIGTERM", "SIGHUP"]))
     process.on(signal, () => void child.kill(signal));
   return /** @type {Promise<number>} */ (

@@ -30,7 +30,7 @@ async function lookAtGateway(http: HttpClient, url: string): Promise<Finding> {
     await http.call("GET /health");
     return { what, state: "ok", note: `answers at ${url}` };
   } catch (error) {
-    const note = `nothing answers at ${url} (${wordsOf(error).replace(/^GET \/health failed: /, "")})`;
+    const note = `nothing answers at ${url} (${reasonOf(error)})`;
     return { what, state: "missing", note, fix: "svc start   # or set SVC_BASE_URL, or svc login" };
   }
 }
@@ -68,6 +68,10 @@ async function lookAtHosts(cli: Cli): Promise<Finding[]> {
     return [{ what, state: "weak", note: wordsOf(error) }];
   }
 }
+
+/** Of a connection that failed, what the system says. */
+const reasonOf = (error: unknown): string =>
+  /failed: fetch failed \((.+)\)$/.exec(wordsOf(error))?.[1] ?? wordsOf(error);
 
 function wordsOf(error: unknown): string {
   if (error instanceof ApiError) return `it answers ${error.status}: ${error.message}`;

@@ -27,8 +27,10 @@ export function neededInstallation(): string {
 /** Runs a script of the project in this terminal, and ends as it does. */
 export async function runScript(root: string, script: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, launched(script), { cwd: root, stdio: "inherit" });
-  // Ctrl-C reaches both: the program of a terminal is its whole group.
-  process.on("SIGINT", () => void (process.stdin.isTTY || child.kill("SIGINT")));
+  // Ctrl-C of a terminal reaches both: its whole group has it.
+  const { stdin, stdout, stderr } = process;
+  const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
+  process.on("SIGINT", () => void (hasTerminal || child.kill("SIGINT")));
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
   const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
   return code ?? 128 + (signal ? constants.signals[signal] : 0);

@@ -87,10 +87,14 @@ async function feed(attachment: ReturnType<Process["attach"]>, isWanted: boolean
 const inputStream = (): ReadableStream<Uint8Array> =>
   Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
 
-/** Ctrl-C is the command's matter: what it does about it decides how this program ends. */
+/** Ctrl-C is the command's matter: what it does about it decides how this program ends. One that nobody reaches is left at the third. */
 function passSignals(command: Process): () => void {
+  let interrupts = 0;
   const off = PASSED_ON.map((signal) => {
-    const pass = (): void => void command.kill(signal).catch(() => {});
+    const pass = (): void => {
+      if (signal === "SIGINT" && (interrupts += 1) > 2) process.exit(EXIT.interrupted);
+      void command.kill(signal).catch(() => {});
+    };
     process.on(signal, pass);
     return () => process.off(signal, pass);
   });

@@ -26,10 +26,13 @@ export async function shell(cli: Cli, id: string, command: readonly string[]): P
   for (const signal of ["SIGTERM", "SIGHUP"] as const)
     process.once(signal, () => void hangUp(terminal, signal === "SIGHUP" ? 129 : 143));
   void type(terminal);
-  for await (const bytes of terminal) await write(stdout, bytes);
-  const exitCode = await terminal.wait();
-  stdout.off("resize", resize);
-  throw new Ended(exitCode);
+  try {
+    for await (const bytes of terminal) await write(stdout, bytes);
+    throw new Ended(await terminal.wait());
+  } finally {
+    stdout.off("resize", resize);
+    stdin.setRawMode(false);
+  }
 }
 
 async function type(terminal: Terminal): Promise<void> {

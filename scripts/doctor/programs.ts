@@ -26,7 +26,7 @@ function browser(what: string, judgement: Judgement): Finding {
     isolation === "uid" ? [] : "every browser runs as the same user: run it as root",
     isOnline ? [] : "pages take themselves for offline: the kernel has no dummy network",
   ].flat();
-  const note = [version, ...lacks].join("; ");
+  const note = [`Chromium ${version}`, ...lacks].join("; ");
   return { what, state: lacks.length > 0 ? "weak" : "ok", note };
 }
 

@@ -20,6 +20,12 @@ test("it runs by itself, far from the project: help, JSON with comments, TOML", 
   const run = async (...args: string[]): Promise<string> =>
     (await promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env })).stdout;
   expect(await run("--help")).toContain("sandbox");
+  // What needs the project says so.
+  for (const command of [["start"], ["host", "vm"]])
+    await expect(run(...command)).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("clone the project"),
+    });
   await writeFile(join(folder, ".mcp.json"), "{ // mine\n}\n");
   expect(await run("mcp", "config", "claude-code", "--write")).toContain("has it now");
   const local = await run("mcp", "config", "codex", "--local");

@@ -12,7 +12,7 @@ let machines: VmGateway;
 let svc: Svc;
 let id: string;
 beforeAll(async () => {
-  machines = await VmGateway.start(undefined, ["snapshots"]);
+  machines = await VmGateway.start(undefined, ["snapshots", "desktop"]);
   svc = new Svc({ SVC_BASE_URL: machines.gateway.url.origin, SVC_API_KEY: machines.key });
   ({ id } = machines);
 });

@@ -1,6 +1,7 @@
 // `svc doctor` on this computer, as it is, and a service that is up, down, or refuses the key.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VmGateway } from "../support/process/vm-gateway.ts";
 import { ADMIN_TOKEN } from "../support/secrets.ts";
@@ -69,6 +70,17 @@ test("a port that another program has is missing, and another one is proposed", 
   expect(of(found, "port")).toMatchObject({ state: "missing", fix: "SVC_PORT=8788 npm start" });
   const own = await examined({ SVC_PORT: machines.gateway.url.port });
   expect(of(own.found, "port")).toMatchObject({ state: "ok" });
+});
+
+test("start and host run the project's own programs, and end as they do", async () => {
+  const svc = new Svc();
+  const env = { SVC_STATE_DIR: join(svc.config, "state"), SVC_PORT: machines.gateway.url.port };
+  const start = await svc.run(["start"], { env });
+  expect([start.code, start.stderr]).toEqual([1, expect.stringContaining("is taken")]);
+  for (const host of ["pool", "vm"]) {
+    const { code, stderr } = await svc.run(["host", host], { env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("SVC_GATEWAY_URL")]);
+  }
 });
 
 test("a key that is not taken, and a service that is not there, are missing", async () => {
