@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Svc } from "@svc/sdk/svc.ts";
 import { UsageError } from "./errors.ts";
-import { type Globals, readSettings, type Settings } from "./settings/settings.ts";
+import { type Found, type Globals, readSettings, type Settings } from "./settings/settings.ts";
 import { styled } from "./terminal/colours.ts";
 import { type Columns, facts, table } from "./terminal/table.ts";
 
@@ -25,13 +25,18 @@ export class Cli {
     return (this.#settings ??= readSettings(this.#globals, process.env));
   }
 
+  /** The same, where nothing can be done without a key. */
+  async neededSettings(): Promise<Settings & { apiKey: Found }> {
+    const { apiKey, ...settings } = await this.settings();
+    if (apiKey) return { ...settings, apiKey };
+    throw new UsageError(
+      `There is no API key for ${settings.baseUrl.value}: run \`svc login\`, or set SVC_API_KEY.`,
+    );
+  }
+
   /** The service, by the key that was found. */
   async svc(): Promise<Svc> {
-    const { baseUrl, browserUrl, apiKey } = await this.settings();
-    if (!apiKey)
-      throw new UsageError(
-        `There is no API key for ${baseUrl.value}: run \`svc login\`, or set SVC_API_KEY.`,
-      );
+    const { baseUrl, browserUrl, apiKey } = await this.neededSettings();
     return new Svc({
       apiKey: apiKey.value,
       baseUrl: baseUrl.value,

@@ -1,11 +1,17 @@
 import type { Command } from "commander";
 import { withCli } from "../cli.ts";
 import { CLIENTS } from "../mcp/clients.ts";
+import { serve } from "../mcp/serve.ts";
 import { configure } from "../mcp/config.ts";
 
 /** Tools for models. */
 export function addMcp(program: Command): void {
-  const mcp = program.command("mcp").description("The tools of the service for models (MCP).");
+  const mcp = program
+    .command("mcp")
+    .description(
+      "Serve the tools of the service to a model's client over stdin and stdout (MCP). Clients start it: `svc mcp config` tells them.",
+    )
+    .action(withCli(serve));
   mcp
     .command("config")
     .description(

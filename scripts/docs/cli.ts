@@ -98,8 +98,9 @@ function leavesOf(command: Command): Command[] {
   return isLeaf(command) ? [command, ...own] : own;
 }
 
+/** `svc mcp` does something by itself, too: what only holds others has no usage without one of them. */
 const isLeaf = (command: Command): boolean =>
-  command.commands.length === 0 || command.registeredArguments.length > 0;
+  command.commands.length === 0 || command.name() === "mcp";
 
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
