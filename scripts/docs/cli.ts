@@ -7,7 +7,8 @@ import { table } from "./table.ts";
 
 const HEAD = `# The command \`svc\`
 
-Made from the commands themselves by \`npm run docs\`: do not edit. In a clone it is \`npx svc …\`, or \`npm run --silent svc -- …\`.
+Made from the commands themselves by \`npm run docs\`: do not edit. In a clone it is
+\`npm run --silent svc -- …\`, or once that is installed \`npx --no svc …\`, which starts sooner.
 
 \`\`\`sh
 svc login                                     # not needed where \`npm start\` runs
