@@ -1,7 +1,6 @@
 import { createReadStream, createWriteStream, rmSync } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { posix } from "node:path";
+import { basename, join, posix, resolve } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ControlError } from "@svc/sdk/errors.ts";
@@ -44,7 +43,7 @@ async function upload(box: Sandbox, from: string, to: string): Promise<Copied> {
       `${from}: ${error.code === "ENOENT" ? "there is no such file" : error.message}.`,
     );
   });
-  const path = (await isFolder(box, to)) ? posix.join(to, basename(from)) : to;
+  const path = (await isFolder(box, to)) ? posix.join(to, basename(resolve(from))) : to;
   if (found.isDirectory()) return uploadFolder(box, from, path);
   if (!found.isFile()) throw new UsageError(`${from} is no plain file and no folder.`);
   const bytes = await meter(`Copying ${basename(from)}`, found.size, (count) =>

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { writeSync } from "node:fs";
 import { EXIT } from "../exit-codes.ts";
 
 const gone = new AbortController();
@@ -14,10 +15,16 @@ export function readerGone(): AbortSignal {
 export function endWithReader(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+      if (error.code !== "EPIPE" && error.code !== "EIO") fail(error);
       gone.abort();
       if (!isWatched) process.exit(EXIT.brokenPipe);
     });
+}
+
+/** A full disk, mostly. What was to be written is lost: that is no success. */
+function fail({ message }: Error): never {
+  writeSync(2, `svc: The output cannot be written: ${message}\n`);
+  process.exit(EXIT.refused);
 }
 
 /** Writes, and waits while the reader is slow. */

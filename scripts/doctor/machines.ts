@@ -1,12 +1,10 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { access, constants } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { buildHindrance } from "../../vm-host/images/build.ts";
 import { RECIPES } from "../../vm-host/images/recipes.ts";
 import { findImage } from "../../vm-host/images/store.ts";
 import { QEMU } from "../../vm-host/qemu/command.ts";
+import { run } from "../../vm-host/programs.ts";
 import { qemuVersion } from "../../vm-host/qemu/platform.ts";
 import { systemPackages } from "../system-packages.ts";
 import type { Finding } from "./finding.ts";
@@ -75,11 +73,11 @@ async function lookAtKvm(): Promise<Finding> {
 }
 
 async function triedKvm(): Promise<string | null> {
-  const trial = spawn(QEMU, TRIAL.split(" "), { timeout: TRIAL_MS, killSignal: "SIGKILL" });
-  trial.stdin.on("error", () => {});
-  trial.stdin.end("quit\n");
-  trial.stdout.resume();
-  const words = text(trial.stderr);
-  const [code] = (await once(trial, "close")) as [number | null];
-  return code === 0 ? null : `QEMU cannot use ${KVM} (${(await words).trim().slice(-MOST_WORDS)})`;
+  try {
+    await run(QEMU, TRIAL.split(" "), { input: "quit\n", timeoutMs: TRIAL_MS });
+    return null;
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    return `QEMU cannot use ${KVM} (${words.slice(-MOST_WORDS)})`;
+  }
 }

@@ -1,8 +1,11 @@
 // What the commands of `svc` print: the program on a real gateway, with a VM host that is a fake.
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, openSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ADMIN_TOKEN } from "../support/secrets.ts";
 import { VmGateway } from "../support/process/vm-gateway.ts";
@@ -179,6 +182,19 @@ test("keys are the operator's: made, used, listed and revoked by its token, and 
   expect(listed).not.toContain(key);
   expect((await svc.run(["keys", "revoke", key], { env })).code).toBe(0);
   expect((await svc.run(["sandbox", "ls"], { env: { SVC_API_KEY: key } })).code).toBe(1);
+});
+
+test.skipIf(!existsSync("/dev/full"))("output that cannot be written is no success", async () => {
+  const full = openSync("/dev/full", "w");
+  const child = spawn(process.execPath, ["cli/main.ts", "sandbox", "--help"], {
+    stdio: ["ignore", full, "pipe"],
+    env: svc.env(),
+  });
+  const words = text(child.stderr ?? process.stdin);
+  expect([await once(child, "close"), await words]).toEqual([
+    [1, null],
+    expect.stringMatching(/^svc: The output cannot be written: ENOSPC[^\n]*\n$/),
+  ]);
 });
 
 test("a pipe that closes ends it quietly", async () => {

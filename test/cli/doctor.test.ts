@@ -1,6 +1,8 @@
 // `svc doctor` on this computer, as it is, and a service that is up, down, or refuses the key.
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VmGateway } from "../support/process/vm-gateway.ts";
@@ -70,6 +72,23 @@ test("a port that another program has is missing, and another one is proposed", 
   expect(of(found, "port")).toMatchObject({ state: "missing", fix: "SVC_PORT=8788 npm start" });
   const own = await examined({ SVC_PORT: machines.gateway.url.port });
   expect(of(own.found, "port")).toMatchObject({ state: "ok" });
+});
+
+test("--fix prints the line that installs what is missing, where it may not install", async () => {
+  const svc = new Svc({ SVC_BASE_URL: machines.gateway.url.origin, SVC_API_KEY: machines.key });
+  // A computer that has a package manager, and nothing else.
+  const bare = await mkdtemp(join(tmpdir(), "svc-bare-"));
+  await writeFile(join(bare, "apt-get"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  const env = { PATH: bare, SVC_PORT: "0", SVC_NO_INSTALL: "1" };
+  const { code, stdout, stderr } = await svc.run(["--json", "doctor", "--fix"], { env });
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^sandboxes are off.*: sudo apt-get install .*qemu-system-x86/m),
+  ]);
+  const found = JSON.parse(stdout) as Finding[];
+  expect(of(found, "QEMU")).toMatchObject({
+    fix: expect.stringMatching(/^sudo apt-get install .*qemu-system-x86/),
+  });
 });
 
 test("start and host run the project's own programs, and end as they do", async () => {

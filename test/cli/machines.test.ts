@@ -122,6 +122,14 @@ describe("cp", () => {
     expect(await readlink(join(back, "link"))).toBe("deep/er/text");
   });
 
+  test("a folder above is copied under its own name", async () => {
+    const here = join(svc.config, "above/below");
+    await mkdir(here, { recursive: true });
+    const cwd = here;
+    await svc.json(["sandbox", "cp", "..", `${id}:${inside}`], { cwd });
+    expect((await stat(join(inside, "above/below"))).isDirectory()).toBe(true);
+  });
+
   test("a link of a machine that leads out of the folder is refused: nothing is written through it", async () => {
     await mkdir(join(inside, "trap"));
     await symlink(svc.config, join(inside, "trap/way-out"));
