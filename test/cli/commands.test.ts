@@ -2,11 +2,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { METHODS } from "@svc/contract/control-channel/methods.ts";
+import { type Method, RpcServer } from "@svc/contract/control-channel/rpc-server.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { WebSocket } from "ws";
 import { ADMIN_TOKEN } from "../support/secrets.ts";
 import { VmGateway } from "../support/process/vm-gateway.ts";
 import { Svc } from "./svc.ts";
@@ -147,6 +150,27 @@ test("a build is followed to its end: its log beside, its id as the answer; one 
   expect((await svc.run(["template", "rm", id])).code).toBe(0);
 });
 
+/** The agent of a desktop, as far as it takes pictures. */
+function showPicture(client: WebSocket): void {
+  const wire = {
+    sendText: (message: string) => client.send(message),
+    sendBinary: (message: Uint8Array) => client.send(message),
+    close: (reason: string) => client.close(1002, reason),
+    whenWritable: () => null,
+  };
+  const run: Method["run"] = async (params, { stream }) => {
+    const { format } = METHODS["computer.screenshot"].params.parse(params);
+    await stream.write(1, new TextEncoder().encode(`a picture as ${format}`));
+    return { width: 640, height: 360, format };
+  };
+  const peer = new RpcServer(wire, new Map([["computer.screenshot", { run }]]));
+  peer.notify("rpc.hello", { protocol: 1, kind: "desktop", bootId: "b", window: 1, maxFrame: 1 });
+  client.on("message", (data: Buffer, isBinary) =>
+    isBinary ? peer.binary(data) : peer.text(data),
+  );
+  client.on("close", () => peer.closed());
+}
+
 test("a desktop is led to any VNC viewer on this computer, until Ctrl-C", async () => {
   machines.host.guest.onControl = (screen) => screen.send(Buffer.from("RFB 003.008\n"));
   const { sessionId } = (await svc.json(["desktop", "create"])) as { sessionId: string };
@@ -162,6 +186,11 @@ test("a desktop is led to any VNC viewer on this computer, until Ctrl-C", async 
   expect(await once(opened, "close")).toEqual([0, null]);
   const { stdout } = await svc.run(["desktop", "open", sessionId, "--url", "--view-only"]);
   expect(stdout).toMatch(/^ws:\/\/\S+\/stream\/\S+\?view=1\n$/);
+  machines.host.guest.onControl = showPicture;
+  const file = join(svc.config, "screen.jpg");
+  const taken = ["desktop", "screenshot", sessionId, "-o", file];
+  expect(await svc.json(taken)).toEqual({ file, width: 640, height: 360 });
+  expect(await readFile(file, "utf8")).toBe("a picture as jpeg");
   expect((await svc.run(["desktop", "rm", sessionId])).code).toBe(0);
 });
 
