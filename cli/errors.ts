@@ -39,7 +39,10 @@ export function judge(error: unknown): { line: string; code: number } {
 
 function refusalWords(error: ApiError): string {
   const words = error.requestId ? `${error.message} (request ${error.requestId})` : error.message;
-  return [words, NEXT[error.status]].filter(Boolean).join(" ");
+  // The service always says a reason.
+  const isForeign = error.status === 404 && error.body.error === undefined;
+  const next = isForeign ? "Something else listens at this URL." : NEXT[error.status];
+  return [words, next].filter(Boolean).join(" ");
 }
 
 const NEXT: Readonly<Record<number, string>> = {

@@ -30,7 +30,10 @@ async function lookAtGateway(http: HttpClient, url: string): Promise<Finding> {
     await http.call("GET /health");
     return { what, state: "ok", note: `answers at ${url}` };
   } catch (error) {
-    const note = `nothing answers at ${url} (${reasonOf(error)})`;
+    const note =
+      error instanceof ApiError
+        ? `${url} is no gateway: it answers ${error.status}`
+        : `nothing answers at ${url} (${reasonOf(error)})`;
     return { what, state: "missing", note, fix: "svc start   # or set SVC_BASE_URL, or svc login" };
   }
 }

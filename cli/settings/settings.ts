@@ -41,7 +41,8 @@ export async function readSettings(
   checkUrl(url);
   return {
     baseUrl: url,
-    browserUrl: env.SVC_BROWSER_URL || undefined,
+    // A key that is kept is of one service: no variable sends it to another.
+    browserUrl: (key && env.SVC_BROWSER_URL) || undefined,
     apiKey: key ?? keptKey(config, url, env) ?? (await localSecret("dev.key", url.value, env)),
   };
 }

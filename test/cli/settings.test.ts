@@ -66,6 +66,17 @@ test("where nothing listens it ends with 3 and says where it looked", async () =
   expect(stderr).toMatch(new RegExp(`^svc: .*127\\.0\\.0\\.1:${port}.*svc doctor.*\\n$`));
 });
 
+test("another program at the URL is said to be one", async () => {
+  const server = createServer((_request, response) => void response.writeHead(404).end("<html>"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const svc = new Svc({ SVC_API_KEY: key, SVC_BASE_URL: `http://127.0.0.1:${port}` });
+  const { code, stderr } = await svc.run(["sandbox", "ls"]);
+  server.close();
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^svc: .*Something else listens.*\n$/)]);
+});
+
 test("login keeps a key that the service takes, for this user alone, and logout forgets it", async () => {
   const svc = new Svc();
   const { code, stderr } = await svc.run(["login", "--base-url", url], { input: `${key}\n` });
@@ -116,6 +127,9 @@ test("the key of a service on this machine is found from its folder and below, a
   expect(await svc.json(["status"], { cwd })).toMatchObject({ apiKeyFrom: from });
   const away = { SVC_BASE_URL: "https://svc.example.com" };
   expect((await svc.run(["status"], { cwd, env: away })).code).toBe(2);
+  // Nor is it sent to a browser gateway elsewhere.
+  const browsers = { SVC_BROWSER_URL: "http://127.0.0.1:1" };
+  expect(await svc.json(["status"], { cwd, env: browsers })).toMatchObject({ apiKeyFrom: from });
 });
 
 test("a broken file is named, with what to do about it", async () => {
