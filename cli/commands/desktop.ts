@@ -86,5 +86,6 @@ async function create(cli: Cli, wanted: Wanted): Promise<void> {
     metadata: label,
     record,
   });
-  cli.printFacts(made.created, { ...made.created });
+  cli.print(made.created, made.id);
+  cli.note(`\`svc desktop open ${made.id}\` shows it.`);
 }

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
+import type { SandboxCreated } from "@svc/sdk/sandboxes.ts";
 import { count, duration, mounts, pairs, port } from "../arguments.ts";
 import { type Cli, ROWS, withCli } from "../cli.ts";
 import { UsageError } from "../errors.ts";
 import { type Filter, listMachines, STATES } from "../machines/list.ts";
-import { bytesText } from "../terminal/table.ts";
+import { ago, bytesText } from "../terminal/table.ts";
 import { addInside } from "./sandbox-inside.ts";
 
 interface Wanted {
@@ -63,9 +64,12 @@ async function create(cli: Cli, wanted: Wanted): Promise<void> {
   printCreated(cli, box.created);
 }
 
-function printCreated(cli: Cli, created: Readonly<Record<string, unknown>> | null): void {
-  const facts = Object.entries(created ?? {}).filter(([, value]) => typeof value !== "object");
-  cli.printFacts(created, Object.fromEntries(facts.map(([name, value]) => [name, String(value)])));
+/** The id alone goes to stdout: `id=$(svc sandbox create)`. */
+function printCreated(cli: Cli, created: SandboxCreated | null, more: object = {}): void {
+  if (!created) return;
+  const { sandboxId, cpu, memMb, diskGb, expiresAt } = created;
+  cli.print({ ...created, ...more }, sandboxId);
+  cli.note(`${cpu} cpu, ${memMb} MiB, ${diskGb} GiB; unless it is used it rests ${ago(expiresAt)}`);
 }
 
 function addStates(sandbox: Command): void {
@@ -154,7 +158,7 @@ function addCopies(sandbox: Command): void {
           ? { snapshotId: from }
           : await (await machineOf(cli, from)).snapshot();
         const { created } = await svc.sandboxes.fork(snapshotId);
-        printCreated(cli, { ...created, fromSnapshot: snapshotId });
+        printCreated(cli, created, { fromSnapshot: snapshotId });
       }),
     );
 }

@@ -12,12 +12,14 @@ Made from the commands themselves by \`npm run docs\`: do not edit. In a clone i
 
 \`\`\`sh
 svc login                                     # not needed where \`npm start\` runs
-id=$(svc --json sandbox create | jq -r .sandboxId)
+id=$(svc sandbox create)
 svc sandbox exec $id -- python3 -c 'print(6*7)'
 tar c . | svc sandbox exec $id -- tar x -C /srv
 svc sandbox cp results $id:/srv/              # files and folders, both ways
 svc sandbox shell $id
 svc sandbox rm $id
+echo '{"name": "web", "compiled": {"from": {"template": "base"}, "steps": [{"type": "apt", "packages": ["jq"]}]}}' |
+  svc template build - --follow
 \`\`\`
 
 - The service and the key: \`--base-url\` and \`--api-key\`, else \`SVC_BASE_URL\` and \`SVC_API_KEY\`, else what \`svc login\` keeps in

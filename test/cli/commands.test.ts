@@ -62,6 +62,10 @@ test("a sandbox is paused, resumed, snapshot, forked and removed", async () => {
   const paused = await svc.json(["sandbox", "ls", "--label", "job=a", "--state", "paused"]);
   expect(paused).toMatchObject([{ sandboxId: box, cpu: 1 }]);
   await svc.json(["sandbox", "resume", box]);
+  const another = await svc.run(["sandbox", "create"]);
+  expect(another.stdout).toMatch(/^\S+\n$/);
+  expect(another.stderr).toMatch(/^2 cpu, 2048 MiB, 4 GiB; .* in \d+[smh]\n$/);
+  await svc.json(["sandbox", "rm", another.stdout.trim()]);
   const snapshot = (await svc.run(["sandbox", "snapshot", box, "--name", "s"])).stdout.trim();
   const fork = (await svc.json(["sandbox", "fork", snapshot])) as { sandboxId: string };
   expect(fork).toMatchObject({ fromSnapshot: snapshot });
