@@ -69,6 +69,21 @@ export function missingForPages(): string[] {
   return missing(PAGES);
 }
 
+/** What system packages are for, and those of them that this machine lacks, with the line that installs them. */
+export function systemPackages(): { what: string; missing: string[]; fix: string }[] {
+  const groups = {
+    browsers: BROWSERS,
+    "stealth browsers": STEALTH,
+    "videos and fonts": PAGES,
+    sandboxes: MACHINES,
+    "recordings of desktops": RECORDINGS,
+  };
+  return Object.entries(groups).map(([what, packages]) => {
+    const lacking = missing(packages);
+    return { what, missing: lacking, fix: advice(lacking).replace(/^:? /, "") };
+  });
+}
+
 function ensure(what: string, packages: Packages): void {
   if (missing(packages).length === 0) return;
   const asRoot = process.env.SVC_NO_INSTALL === "1" ? undefined : privilege();
