@@ -1,6 +1,7 @@
 // Guards the documents that are made from the contract and the settings: each operation stands in openapi.json and in the API page, once.
 import { globSync, readFileSync } from "node:fs";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
+import type { Operation } from "@svc/contract/operations/operation.ts";
 import { expect, test } from "vitest";
 import { apiDocument } from "../../scripts/docs/api.ts";
 import { VARIABLES } from "../../scripts/docs/configuration.ts";
@@ -13,6 +14,21 @@ test("every operation but the hosts' stands in the OpenAPI document under its ow
   const expected = Object.entries(OPERATIONS).filter(([, op]) => op.auth !== "host");
   expect(described).toHaveLength(expected.length);
   expect(new Set(described)).toEqual(new Set(expected.map(([name]) => name)));
+});
+
+test("the page of /docs names the version of Swagger UI that is installed", () => {
+  const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+  const named = readFileSync("public/docs/index.html", "utf8").match(/swagger-ui-[\d.]+(?=\/)/g);
+  expect(new Set(named)).toEqual(new Set([`swagger-ui-${devDependencies["swagger-ui-dist"]}`]));
+});
+
+test.each(
+  Object.entries<Operation>(OPERATIONS).filter(
+    ([, { request, auth }]) => request && (auth === "key" || auth === "operator"),
+  ),
+)("the example of %s is a body that it takes", (_name, { request, example }) => {
+  expect(example).toBeDefined();
+  expect(request?.safeParse(example)).toMatchObject({ success: true });
 });
 
 test("the API document names every route and every code it may answer", () => {
