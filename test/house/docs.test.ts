@@ -5,6 +5,7 @@ import type { Operation } from "@svc/contract/operations/operation.ts";
 import { expect, test } from "vitest";
 import { apiDocument } from "../../scripts/docs/api.ts";
 import { VARIABLES } from "../../scripts/docs/configuration.ts";
+import { guides } from "../../scripts/docs/guides.ts";
 import { openapi } from "../../scripts/docs/openapi.ts";
 
 test("every operation but the hosts' stands in the OpenAPI document under its own name, and no other", () => {
@@ -29,6 +30,13 @@ test.each(
 )("the example of %s is a body that it takes", (_name, { request, example }) => {
   expect(example).toBeDefined();
   expect(request?.safeParse(example)).toMatchObject({ success: true });
+});
+
+test("docs/README.md lists every guide, and llms-full.txt has it", () => {
+  const listed = guides().map(({ file }) => file);
+  expect(listed.toSorted()).toEqual(globSync("docs/guides/*.md").toSorted());
+  const whole = readFileSync("public/llms-full.txt", "utf8");
+  expect(guides().filter(({ title }) => !whole.includes(`\n# ${title}\n`))).toEqual([]);
 });
 
 test("the API document names every route and every code it may answer", () => {
