@@ -9,6 +9,7 @@ import { refuse } from "./host-calls/relay.ts";
 import { arm } from "./live/alarm.ts";
 import { Audience } from "./observer/audience.ts";
 import { Feed } from "./observer/feed.ts";
+import { mintUploadPath } from "./observer/upload-path.ts";
 import { jsonOf, readMessage } from "./observer/messages.ts";
 import { VIEWER_HEADER, Viewer, ViewerFacts } from "./observer/viewer.ts";
 import { WatchOrders } from "./observer/watch-orders.ts";
@@ -155,7 +156,10 @@ export class ObserverDO extends DurableObject<Env> {
       case "nav":
       case "tab":
       case "dialog":
+      case "files":
         return this.#use(viewer, read);
+      case "askUpload":
+        return this.#offerUpload(viewer, read.name);
     }
   }
 
@@ -181,6 +185,13 @@ export class ObserverDO extends DurableObject<Env> {
     if (isShow && input.page !== undefined) this.#choose(viewer, { page: input.page });
     const page = this.#audience.pageOf(viewer);
     if (page !== null) this.#order({ type: "input", page, input });
+  }
+
+  /** Tells the person where the bytes of a file go: past this object. */
+  async #offerUpload(viewer: Viewer, name: string): Promise<void> {
+    const { id, expiresAt } = viewer.facts;
+    const path = await mintUploadPath(this.env.SVC_SIGNING_SECRET, { id, name, expiresAt });
+    viewer.tell({ type: "upload", name, path });
   }
 
   async #handBack(viewer: Viewer, as: "completed" | "cancelled"): Promise<void> {
