@@ -11,7 +11,7 @@ export function llmsText(): string {
 
 > Browsers and Linux machines on demand. One REST call creates a browser session, and two WebSocket URLs drive its Chromium. One REST call creates a sandbox, a microVM that runs commands.
 
-Authenticate with \`Authorization: Bearer svc_live_<id>_<secret>\`. The whole API as OpenAPI 3.1 is at /openapi.json, guides by task and the reference as one text at /llms-full.txt.
+Authenticate with \`Authorization: Bearer svc_live_<id>_<secret>\`. The whole API as OpenAPI 3.1 is at /openapi.json, guides by task, the TypeScript client and the API as one text at /llms-full.txt.
 
 ## A browser
 
@@ -40,23 +40,8 @@ ${operations.join("\n")}
 `;
 }
 
-/** Pages of the reference that a program needs, beside the API itself. */
-const REFERENCE = [
-  "SDK",
-  "CLIENTS",
-  "PROFILES",
-  "FILES",
-  "RECORDING",
-  "OBSERVING",
-  "CODE",
-  "DESKTOP",
-];
-
-/** llms-full.txt: every guide, the reference and the API as one text. */
+/** llms-full.txt: every guide, the TypeScript client and the API as one text. */
 export function llmsFullText(): string {
-  const files = [
-    ...guides().map(({ file }) => file),
-    ...REFERENCE.map((name) => `docs/${name}.md`),
-  ];
+  const files = [...guides().map(({ file }) => file), "docs/SDK.md"];
   return [llmsText(), ...files.map(pageText), apiDocument()].join("\n");
 }
