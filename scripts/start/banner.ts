@@ -20,6 +20,7 @@ export function banner({ base, newKey, keyFile, table }: Told): string {
   // The snippets are copied and kept: none has the key in it.
   return `
   base URL  ${base}
+  API       ${base}/docs
   key       ${newKey === null ? `in ${file}` : `${newKey} (shown this once, kept in ${file})`}
 
   export SVC_API_KEY=$(cat ${file})
