@@ -20,8 +20,8 @@ export function banner({ base, newKey, keyFile, table }: Told): string {
   // The snippets are copied and kept: none has the key in it.
   return `
   base URL  ${base}
-  API       ${base}/docs
   key       ${newKey === null ? `in ${file}` : `${newKey} (shown this once, kept in ${file})`}
+  API       ${base}/docs, to read and to try
 
   export SVC_API_KEY=$(cat ${file})
   curl -X POST ${base}/sessions -H "Authorization: Bearer $SVC_API_KEY"
