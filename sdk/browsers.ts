@@ -87,6 +87,7 @@ export interface BrowserFacts {
   proxy?: Answered<"POST /sessions">["proxy"];
   captcha?: Answered<"POST /sessions">["captcha"];
   allowedDomains?: string[];
+  handoff?: BrowserRecord["handoff"];
 }
 
 /** A browser session. `await using` releases it. */
@@ -101,15 +102,17 @@ export class Browser extends Held {
   /** ISO 8601: when the session ends by itself. */
   readonly expiresAt: string | null;
   /** Present when a profile was asked for; `url` is null while it was never saved. */
-  readonly storageStateUrl: BrowserFacts["storageStateUrl"];
+  declare readonly storageStateUrl: BrowserFacts["storageStateUrl"];
   /** Present when a proxy was applied: one that was asked for may not be (document 1). */
-  readonly proxy: BrowserFacts["proxy"];
+  declare readonly proxy: BrowserFacts["proxy"];
   /** Present when captcha was asked for: whether a solver is at work. */
-  readonly captcha: BrowserFacts["captcha"];
+  declare readonly captcha: BrowserFacts["captcha"];
   /** What its pages have downloaded, and what they are to be given. */
   readonly files: SessionFiles;
   /** The allowlist, normalised, when one was asked for. */
-  readonly allowedDomains: readonly string[] | undefined;
+  declare readonly allowedDomains: readonly string[] | undefined;
+  /** Of a session that was connected to: the last time that a person was to take it over. */
+  declare readonly handoff: BrowserFacts["handoff"];
 
   constructor(context: Context, facts: BrowserFacts) {
     super();

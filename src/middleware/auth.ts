@@ -13,7 +13,7 @@ import { checkFileUrl, checkObjectUrl } from "./signed-url.ts";
 const unauthorized = (): ApiError => new ApiError("Unauthorized", "Unauthorized");
 
 /** The token of `Authorization: Bearer …`, or null. */
-function bearerOf(c: AppContext): string | null {
+export function bearerOf(c: AppContext): string | null {
   return /^Bearer +(\S+)$/i.exec(c.req.header("authorization") ?? "")?.[1] ?? null;
 }
 
