@@ -22,6 +22,11 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
     "SVC_PROXY_RESIDENTIAL_URL='http://me-country-{country}[-state-{state}][-city-{city}]-session-{session}-ttl-{minutes}:pw@gate.example:8000'":
       "settings of a provider that costs money: test/end-to-end/proxies.test.ts",
   },
+  "docs/guides/tools-for-an-agent.md": {
+    'claude mcp add --transport http svc http://127.0.0.1:8787/mcp --header "Authorization: Bearer $SVC_API_KEY"':
+      "a command of another program",
+    "npm run bundle-mcp": "it builds a program in the clone itself: a build, no example",
+  },
   "docs/guides/quickstart.md": {
     "npm start": "it is the service itself: test/start",
     "npm run bundle-sdk": "the tests have built it already: test/sdk",

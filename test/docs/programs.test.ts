@@ -68,19 +68,21 @@ describe.skipIf(missing)("the programs of the pages", { timeout: LONG }, () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test.each(programs.map((program, at) => [`${program.page}, ${program.language} ${at}`, program]))(
-    "%s",
-    async (_name, program) => {
-      if (noDesktop && program.page.includes("desktop")) return;
-      const env = {
-        ...process.env,
-        SVC_API_KEY: machines.key,
-        SVC_BASE_URL: machines.gateway.url.origin,
-      };
-      const printed = await runProgram(adapted(program), folder, env);
-      expect(printed).toMatch(promiseOf(program));
-    },
-  );
+  test.for(
+    programs.map((program, at) => ({
+      name: `${program.page}, ${program.language} ${at}`,
+      program,
+    })),
+  )("$name runs as it stands", async ({ program }, context) => {
+    if (noDesktop && program.page.includes("desktop")) context.skip(noDesktop);
+    const env = {
+      ...process.env,
+      SVC_API_KEY: machines.key,
+      SVC_BASE_URL: machines.gateway.url.origin,
+    };
+    const printed = await runProgram(adapted(program), folder, env);
+    expect(printed).toMatch(promiseOf(program));
+  });
 
   test("leave no session and no machine", async () => {
     const sessions = await (await machines.call("/sessions?status=active")).json();
