@@ -80,7 +80,7 @@ describe.skipIf(missing)("the programs of the pages", { timeout: LONG }, () => {
       SVC_API_KEY: machines.key,
       SVC_BASE_URL: machines.gateway.url.origin,
     };
-    const printed = await runProgram(adapted(program), folder, env);
+    const printed = await runProgram(adapted(program), { folder, env, signal: context.signal });
     expect(printed).toMatch(promiseOf(program));
   });
 

@@ -12,17 +12,23 @@ const COMMANDS = {
   python: { file: "program.py", command: ["python3"] },
 } as const satisfies Record<Program["language"], object>;
 
-/** Runs a program of a page in a folder as a reader would, and answers what it printed. One that fails throws with all it said. */
+/** Where and how long a program runs. */
+interface Place {
+  folder: string;
+  env: NodeJS.ProcessEnv;
+  signal: AbortSignal;
+}
+
+/** Runs a program of a page as a reader would, and answers what it printed. One that fails throws with all it said. */
 export async function runProgram(
   { page, language, code }: Program,
-  folder: string,
-  env: NodeJS.ProcessEnv,
+  { folder, env, signal }: Place,
 ): Promise<string> {
   const { file, command } = COMMANDS[language];
   const [program, ...args] = command;
   await writeFile(join(folder, file), code);
   try {
-    const { stdout } = await run(program, [...args, file], { cwd: folder, env });
+    const { stdout } = await run(program, [...args, file], { cwd: folder, env, signal });
     return stdout;
   } catch (error) {
     const { stdout = "", stderr = "" } = error as { stdout?: string; stderr?: string };
