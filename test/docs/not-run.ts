@@ -14,18 +14,25 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
     "SVC_CAPTCHA_KEY=…                  # never in a log, an error or an argument":
       "settings of a provider that costs money: test/end-to-end/captcha.test.ts",
   },
+  "docs/CLI.md": {
+    "svc login                                     # not needed where `npm start` runs":
+      "a login and a shell are for a terminal: test/cli runs every command",
+  },
   "docs/DEPLOY.md": {
     "npx wrangler d1 create svc                      # put its id into wrangler.toml":
       "it changes a Cloudflare account",
     "apt-get install --no-install-recommends chromium-headless-shell bubblewrap iproute2":
       "it installs packages on a host and starts it: scripts/system-packages.ts has the same list",
+    "SVC_GATEWAY_URL=https://svc.example.com SVC_HOST_TOKEN=… SVC_HOST_ID=vm-1 \\":
+      "it starts a host on a machine of its own",
     "SVC_PROXY_RESIDENTIAL_URL='http://me-country-{country}[-state-{state}][-city-{city}]-session-{session}-ttl-{minutes}:pw@gate.example:8000'":
       "settings of a provider that costs money: test/end-to-end/proxies.test.ts",
   },
   "docs/guides/tools-for-an-agent.md": {
     'claude mcp add --transport http svc http://127.0.0.1:8787/mcp --header "Authorization: Bearer $SVC_API_KEY"':
       "a command of another program",
-    "npm run bundle-mcp": "it builds a program in the clone itself: a build, no example",
+    "npx svc mcp config claude-desktop --local --write":
+      "it changes the settings of another program: test/cli/mcp-config.test.ts",
   },
   "docs/guides/quickstart.md": {
     "npm start": "it is the service itself: test/start",
