@@ -3,7 +3,7 @@ import { bundlePlayer } from "./bundle-player.ts";
 import { apiDocument } from "./docs/api.ts";
 import { cliDocument } from "./docs/cli.ts";
 import { configurationDocument } from "./docs/configuration.ts";
-import { llmsText } from "./docs/llms.ts";
+import { llmsFullText, llmsText } from "./docs/llms.ts";
 import { openapi } from "./docs/openapi.ts";
 import { versionsDocument } from "./docs/versions.ts";
 
@@ -14,6 +14,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   "docs/CONFIGURATION.md": configurationDocument,
   "docs/VERSIONS.md": versionsDocument,
   "public/llms.txt": llmsText,
+  "public/llms-full.txt": llmsFullText,
   "public/openapi.json": () => `${JSON.stringify(openapi(), null, 2)}\n`,
   "public/replay/player.js": bundlePlayer,
 };

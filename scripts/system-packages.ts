@@ -40,6 +40,8 @@ const KERNELS: Packages = {
   "python3-pandas": { module: "pandas" },
   "python3-matplotlib": { module: "matplotlib" },
 };
+/** To run the examples of the pages, as their tests do. */
+const EXAMPLES: Packages = { curl: ["curl"], jq: ["jq"], python3: ["python3"] };
 const APT_MS = 10 * 60_000;
 
 /**
@@ -62,6 +64,11 @@ export function ensureMachinePackages(): void {
 /** For tests of Python contexts without a machine. */
 export function ensureKernelPackages(): void {
   ensure("tests of Python contexts are", KERNELS);
+}
+
+/** For tests of the examples of pages. */
+export function ensureExamplePackages(): void {
+  ensure("tests of the examples of pages are", EXAMPLES);
 }
 
 /** The packages for videos and fonts that this machine lacks. */
