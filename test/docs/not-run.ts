@@ -14,7 +14,13 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
     "SVC_CAPTCHA_KEY=…                  # never in a log, an error or an argument":
       "settings of a provider that costs money: test/end-to-end/captcha.test.ts",
   },
+  "docs/CLI.md": {
+    "svc login                                     # not needed where `npm start` runs":
+      "each command is run by test/cli",
+  },
   "docs/DEPLOY.md": {
+    "SVC_GATEWAY_URL=https://svc.example.com SVC_HOST_TOKEN=… SVC_HOST_ID=vm-1 \\":
+      "it installs packages on a host and starts it: test/cli/doctor.test.ts starts it without a gateway",
     "npx wrangler d1 create svc                      # put its id into wrangler.toml":
       "it changes a Cloudflare account",
     "apt-get install --no-install-recommends chromium-headless-shell bubblewrap iproute2":
