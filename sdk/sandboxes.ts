@@ -56,11 +56,6 @@ export class Sandboxes {
     return new Sandbox(this.#context, id).keep();
   }
 
-  /** A sandbox by its id: nothing is asked, and nothing resumed. `await using` leaves it alone. */
-  at(id: string): Sandbox {
-    return new Sandbox(this.#context, id).keep();
-  }
-
   /** A sandbox that lives already; one that is paused is resumed first. `await using` leaves it alone. */
   async connect(id: string, options: CallOptions = {}): Promise<Sandbox> {
     const { state } = await this.get(id, options);
