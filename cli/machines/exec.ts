@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { Process } from "@svc/sdk/channel/process.ts";
+import { ControlError } from "@svc/sdk/errors.ts";
 import type { Sandbox } from "@svc/sdk/sandboxes.ts";
 import type { Cli } from "../cli.ts";
 import { Ended, judge } from "../errors.ts";
@@ -52,20 +53,26 @@ async function streamed(
   [cmd = "", ...args]: readonly string[],
   { cwd, env, stdin }: ExecOptions,
 ): Promise<number> {
-  const process = await box.commands.start(cmd, args, { cwd, env, hold: true });
-  const gone = readerGone();
-  const stop = passSignals(process);
+  const command = await box.commands.start(cmd, args, { cwd, env, hold: true });
+  const kill = (): Promise<void> => command.kill("SIGKILL").catch(() => {});
+  const stop = passSignals(command);
   // Nobody reads its output any more: a pipe inside the machine would end it the same way.
-  gone.addEventListener("abort", () => void process.kill("SIGKILL").catch(() => {}));
+  const gone = readerGone();
+  if (gone.aborted) void kill();
+  gone.addEventListener("abort", () => void kill());
   try {
-    const attachment = process.attach({
+    const attachment = command.attach({
       onBytes: (channel, bytes) => write(streamOf(channel), bytes),
     });
-    const isOver = process.exited(attachment);
-    void feed(attachment, stdin);
-    const { exitCode, lostBytes } = await isOver;
+    const isOver = command.exited(attachment);
+    const fed = feed(attachment, stdin).then(() => isOver);
+    const { exitCode, lostBytes } = await Promise.race([isOver, fed]);
     if (lostBytes) console.error(`svc: ${lostBytes} bytes of output were lost with a connection.`);
     return gone.aborted ? EXIT.brokenPipe : exitCode;
+  } catch (error) {
+    // It would wait for the rest of its input, or run with nobody who hears how it ends.
+    await kill();
+    throw error;
   } finally {
     stop();
   }
@@ -74,13 +81,14 @@ async function streamed(
 const streamOf = (channel: 1 | 2): NodeJS.WriteStream =>
   channel === 1 ? process.stdout : process.stderr;
 
-/** Input as it comes. A command that ends before it has read all of it is no error. */
+/** Input as it comes. A command that ends before it has read all of it is no error; input that may be lost is one. */
 async function feed(attachment: ReturnType<Process["attach"]>, isWanted: boolean): Promise<void> {
   try {
     if (isWanted) for await (const part of process.stdin) await attachment.write(part as Buffer);
     await attachment.endInput();
-  } catch {
-    // How the command ends says all that there is to say.
+  } catch (error) {
+    // The machine refuses input of a command that has ended.
+    if (!(error instanceof ControlError)) throw error;
   }
 }
 

@@ -70,6 +70,30 @@ describe("exec", () => {
     await expect.poll(running).toBe("");
   });
 
+  test("input that may be lost with a connection ends the command: it is not left half fed", async () => {
+    const file = join(inside, "fed");
+    // The first part of the input has come, and the answer that says so is lost.
+    rig.cut = (text, from) => from === "client" && text.includes("rpc.ping");
+    const { code, stderr } = await svc.run(sh(`cat > ${file}; touch ${file}.done`), {
+      input: "part",
+    });
+    expect([code, stderr]).toEqual([125, expect.stringMatching(/^svc: [^\n]*connection[^\n]*\n$/)]);
+    await expect(stat(`${file}.done`)).rejects.toThrow(/ENOENT/);
+  });
+
+  test("output goes on over a lost connection, each byte once", async () => {
+    const child = svc.start(sh("echo one; read go; echo two"));
+    let text = "";
+    child.stdout?.on("data", (part) => (text += String(part)));
+    await vi.waitUntil(() => text === "one\n", { timeout: 60_000 });
+    const { opened } = rig;
+    rig.cutAll();
+    await vi.waitUntil(() => rig.opened > opened, { timeout: 60_000 });
+    child.stdin?.end("go\n");
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    expect([code, text]).toEqual([0, "one\ntwo\n"]);
+  });
+
   test("as JSON it is one object, and the exit code the same", async () => {
     const { code, stdout } = await svc.run(["--json", ...sh("echo out; exit 4")]);
     expect([code, JSON.parse(stdout)]).toEqual([4, { exitCode: 4, stdout: "out\n", stderr: "" }]);

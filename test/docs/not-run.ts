@@ -19,6 +19,8 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
       "a login and a shell are for a terminal: test/cli runs every command",
   },
   "docs/DEPLOY.md": {
+    "SVC_GATEWAY_URL=https://svc.example.com SVC_HOST_TOKEN=… SVC_HOST_ID=vm-1 \\":
+      "it installs packages on a host and starts it: test/cli/doctor.test.ts starts it without a gateway",
     "npx wrangler d1 create svc                      # put its id into wrangler.toml":
       "it changes a Cloudflare account",
     "apt-get install --no-install-recommends chromium-headless-shell bubblewrap iproute2":
