@@ -11,7 +11,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/end-to-end/desktop-lives.test.ts": 140,
   "test/vm-host/volumes/faults.test.ts": 110,
   "test/vm-host/desktops/computer.test.ts": 150,
-  "test/mcp/machine/real-machines.test.ts": 120,
+  "test/mcp/machine/real-machines.test.ts": 60,
   "test/vm-host/volumes/volumes.test.ts": 95,
   "test/vm-host/images/on-use.test.ts": 90,
   "test/docs/programs.test.ts": 65,

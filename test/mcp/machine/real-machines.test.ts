@@ -226,13 +226,12 @@ describe.skipIf(await missingDesktop())("with real machines", { timeout: LONG },
     test("is destroyed while a command runs on it", async () => {
       const answer = onDesktop("svc_exec", { command: "sleep 8643" });
       answer.catch(() => {});
-      await expect
-        .poll(
-          async () =>
-            (await onDesktop("svc_exec", { command: "pgrep -fx 'sleep 8643'" })).json.exitCode,
-          PATIENCE,
-        )
-        .toBe(0);
+      // Another tool would wait for its turn: a request does not.
+      const body = { cmd: "pgrep", args: ["-fx", "sleep 8643"] };
+      await vi.waitFor(async () => {
+        const told = await machines.call(`/sandboxes/${desktop}/exec`, "POST", body);
+        expect(await told.json()).toMatchObject({ exitCode: 0 });
+      }, PATIENCE);
       expect((await onDesktop("svc_kill")).json).toEqual({ ok: true });
       await expect(answer).rejects.toMatchObject({ code: "NotRunning" });
     });
