@@ -39,11 +39,12 @@ export class WatchingRig {
     this.#stateDir = stateDir;
   }
 
-  static async start(): Promise<WatchingRig> {
+  /** `env`: of the pool. */
+  static async start(env: Record<string, string> = {}): Promise<WatchingRig> {
     const site = await startWatchingSite();
     const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
     const gateway = await testGateway(PATIENT, { port: 0, stateDir });
-    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
+    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address, ...env });
     return new WatchingRig({ gateway, pool, site }, await gateway.newKey(), stateDir);
   }
 
