@@ -1,10 +1,13 @@
 import { CdpError } from "@svc/sdk/cdp.ts";
 import { ToolError } from "../tool.ts";
 import type { Attached } from "./attached.ts";
-import { FIND } from "./scripts.ts";
+import { FIND, STAMP } from "./scripts.ts";
 
-/** A ref of a snapshot: a node, behind the elements of the frames that it is in. */
-const REF = /^((?:f\d+)*)e(\d+)$/;
+/**
+ * A ref of a snapshot: the elements of the frames that a node is in, the node, and three digits of its document. Another
+ * process numbers its nodes anew: without the digits a ref that is old could be another element's.
+ */
+const REF = /^((?:f\d+)*)e(\d+)(\d{3})$/;
 
 /** An element of a frame, held in the isolated world of it. */
 export interface Element {
@@ -39,6 +42,11 @@ export class Frame {
     return this.owner ? `${this.owner.frame.prefix}f${this.owner.backendNodeId}` : "";
   }
 
+  /** The ref of a node, in the document that is there now. */
+  refOf(backendNodeId: number, stamp: number): string {
+    return `${this.prefix}e${backendNodeId}${String(stamp).padStart(3, "0")}`;
+  }
+
   /** The frame in one of its elements; undefined when the element holds none. */
   async inside(backendNodeId: number): Promise<Frame | undefined> {
     const { node } = await this.attached.send("DOM.describeNode", { backendNodeId });
@@ -56,12 +64,16 @@ export class Frame {
 
   /** The element of a ref or a CSS selector. */
   async element(name: string): Promise<Element> {
-    const [, owners = "", id] = REF.exec(name.trim()) ?? [];
+    const [, owners = "", id, stamp] = REF.exec(name.trim()) ?? [];
     if (id === undefined) return this.#bySelector(name);
     try {
       const frame = await this.#within((owners.match(/\d+/g) ?? []).map(Number));
-      const element = await frame?.byNode(Number(id), name);
-      if (element) return element;
+      if (!frame) throw gone(name);
+      const [element, now] = await Promise.all([
+        frame.byNode(Number(id), name),
+        frame.attached.run<number>(STAMP, frame),
+      ]);
+      if (element && now === Number(stamp)) return element;
     } catch (error) {
       if (!(error instanceof CdpError)) throw error;
     }

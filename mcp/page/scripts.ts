@@ -78,11 +78,16 @@ export const LINKS = script(
   const text = [...seen].map(([url, name]) => "- [" + name + "](" + url + ")").join("\\n");${WINDOW}`,
 );
 
+/** A number that tells a document from others that were in its place: when it began. */
+const STAMP_OF = `Math.floor(performance.timeOrigin) % 1000`;
+export const STAMP = script("", `return ${STAMP_OF};`);
+
 /** How large a document is, before something is asked of each of its elements. */
 export const SIZE = script(
   "",
   `const of = read(Document, "documentElement", document);
-  return { elements: query("*").length, characters: of ? read(Node, "textContent", of).length : 0 };`,
+  const characters = of ? read(Node, "textContent", of).length : 0;
+  return { elements: query("*").length, characters, stamp: ${STAMP_OF} };`,
 );
 
 /** Whether a hit on a node does what a click on the element is to do: the node is inside it, or in its label. */

@@ -36,14 +36,14 @@ const DEEPEST = 2_000;
 
 /** A frame's accessibility tree as lines, with the frames in it. `root`: only what is in that node. */
 export async function snapshotOf(frame: Frame, root?: number): Promise<string> {
-  await mustFit(frame);
+  const { stamp } = await sizeOf(frame);
   const { nodes } = await frame.attached.send("Accessibility.getFullAXTree", {
     frameId: frame.frameId,
   });
   const tree = new Tree(nodes as Node[]);
   const first = root === undefined ? tree.root : tree.of(root);
   if (!first) return "";
-  const lines = new Lines(frame.prefix, tree);
+  const lines = new Lines(tree, (node) => frame.refOf(node, stamp));
   lines.add(first, 0, "");
   const inner = await Promise.all(lines.frames.map(({ node }) => insideOf(frame, node)));
   let added = 0;
@@ -58,9 +58,10 @@ export async function snapshotOf(frame: Frame, root?: number): Promise<string> {
 }
 
 /** The tree comes as a whole, about a thousand bytes for each element. */
-async function mustFit(frame: Frame): Promise<void> {
-  const { elements, characters } = await frame.attached.run<typeof MOST>(SIZE, frame);
-  if (elements <= MOST.elements && characters <= MOST.characters) return;
+async function sizeOf(frame: Frame): Promise<{ stamp: number }> {
+  type Size = typeof MOST & { stamp: number };
+  const { elements, characters, stamp } = await frame.attached.run<Size>(SIZE, frame);
+  if (elements <= MOST.elements && characters <= MOST.characters) return { stamp };
   throw new ToolError(
     "PageTooLarge",
     `The page is too large for a snapshot: ${elements} elements and ${characters} characters, of which ${MOST.elements} and ${MOST.characters} are taken. Read it with format=text, links or html, and click by CSS selector.`,
@@ -104,12 +105,12 @@ class Lines {
   readonly all: string[] = [];
   /** Elements that hold frames, and where the frames' lines belong. */
   readonly frames: { node: number; at: number; depth: number }[] = [];
-  readonly #prefix: string;
   readonly #tree: Tree;
+  readonly #refOf: (node: number) => string;
 
-  constructor(prefix: string, tree: Tree) {
-    this.#prefix = prefix;
+  constructor(tree: Tree, refOf: (node: number) => string) {
     this.#tree = tree;
+    this.#refOf = refOf;
   }
 
   add(node: Node, depth: number, above: string, level = 0): void {
@@ -140,7 +141,7 @@ class Lines {
     if (value !== "" && value !== name) words.push(`value=${JSON.stringify(value)}`);
     words.push(...statesOf(node));
     if (node.backendDOMNodeId !== undefined)
-      words.push(`[ref=${this.#prefix}e${node.backendDOMNodeId}]`);
+      words.push(`[ref=${this.#refOf(node.backendDOMNodeId)}]`);
     return words.join(" ");
   }
 }

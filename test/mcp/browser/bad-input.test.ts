@@ -114,6 +114,14 @@ describe.skipIf(await missingBrowser())("browser tools where something is wrong"
       );
     });
 
+    test("a ref ends with its document, also when another site's has a node of that number", async () => {
+      await open("/");
+      const text = await snapshot();
+      await call("navigate", { url: `${rig.other}/` });
+      for (const ref of [refOf(text, 'button "Go"'), refOf(text, 'link "Next page"')])
+        await expect(call("click", { selector: ref })).rejects.toEqual(refusal("ElementNotFound"));
+    });
+
     test("one in a closed shadow root has a ref, and is clicked and typed into by it", async () => {
       await open("/shadow");
       const text = await snapshot();

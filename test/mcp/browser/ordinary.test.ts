@@ -85,16 +85,6 @@ describe.skipIf(await missingBrowser())("browser tools", () => {
         await expect.poll(title).toBe("Home");
       });
 
-      // In mode fast the browser answers a dialog itself.
-      const held = mode === "stealth" ? ["/busy", "/asks-later"] : ["/busy"];
-      test.each(held)("a page that is held up (%s) says so, and is left", async (path) => {
-        await open(path);
-        await expect
-          .poll(() => call("read_page").catch((error: unknown) => error))
-          .toMatchObject({ code: "Timeout" });
-        expect((await open("/next")).json).toMatchObject({ title: "Next", status: 200 });
-      });
-
       test("click at a point, with a picture of what comes of it", async () => {
         await open("/");
         const asked = "JSON.stringify(document.querySelector('button').getBoundingClientRect())";
