@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RecordingMask } from "@svc/contract/browser/recording.ts";
+import { PICTURES_SCRIPT } from "./pictures-script.ts";
 import { STILL_SCRIPT } from "./still-script.ts";
 
 /** The name of the isolated world that pages are recorded in. */
@@ -9,8 +10,11 @@ export const WORLD = "svc_recorder";
 /** The recorder of a document, in its isolated world. */
 const RECORDER = "__svcRecorder";
 
-/** Takes what the recorder of a document has gathered: lines, or an empty text. */
-export const TAKE = `globalThis.${RECORDER}?.take() ?? ""`;
+/**
+ * Takes what the recorder of a document has gathered: lines, or an empty text; a promise of them where it takes pictures, for the last
+ * of which it waits so long.
+ */
+export const take = (ms: number): string => `globalThis.${RECORDER}?.take(${ms}) ?? ""`;
 /** A document was opened anew by `document.open`, which takes its listeners away. */
 export const AGAIN = `globalThis.${RECORDER}?.again()`;
 
@@ -119,6 +123,7 @@ const BUFFER = `
     spent = 0;
     rrweb?.takeFullSnapshot(true);
   };
+  /** Whether the event is among what is told. */
   const emit = (event) => {
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) spent = 0;
@@ -126,7 +131,7 @@ const BUFFER = `
     if (spent > ${MOST_IN_SECOND}) {
       if (!hasLost) setTimeout(catchUp, 1000);
       hasLost = true;
-      return;
+      return false;
     }
     const line = JSON.stringify(event);
     spent += line.length;
@@ -135,6 +140,8 @@ const BUFFER = `
     size += line.length;
     if (size > ${PUSH_SIZE}) push();
     else timer ||= setTimeout(push, ${PUSH_MS});
+    if (TAKES_PICTURES) notice(event, line);
+    return true;
   };`;
 
 const COMMON = `maskInputOptions: { input: true, textarea: true, select: true },
@@ -179,7 +186,7 @@ const LISTEN = `
   const tell = () => {
     if (stop || !document.documentElement) return;
     try {
-      lines.push(still());
+      takeStill();
     } catch {
       return;
     }
@@ -190,6 +197,7 @@ const LISTEN = `
       eye.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
   };
   const soon = () => {
+    if (TAKES_PICTURES) meetFirst();
     requestIdleCallback(tell);
     setTimeout(() => requestIdleCallback(begin, { timeout: ${IDLE_MS} }), ${SETTLE_MS});
   };
@@ -208,7 +216,7 @@ const LISTEN = `
     if (stop) return catchUp();
     if (!document.documentElement || (isTold && eye.takeRecords().length === 0)) return;
     try {
-      lines.push(still());
+      takeStill();
       isTold &&= isPlain;
     } catch {
       begin();
@@ -223,14 +231,17 @@ const LISTEN = `
   const again = () => {
     stop?.();
     stop = null;
+    rrweb = null;
     isTold = false;
+    forgetPictures();
     listen();
   };
-  const take = () => {
+  const takeNow = () => {
     finish();
     takenAt = performance.now();
     return join();
-  };`;
+  };
+  const take = (ms) => (pictured.size === 0 || document.hidden ? takeNow() : lookLast(ms).then(takeNow));`;
 
 /** Elements of which the mask `all` leaves the size. */
 const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", "embed"];
@@ -238,6 +249,7 @@ const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", 
 const masks = (mask: RecordingMask | null): string => `
   const maskInput = (text, element) => ${mask === null ? "(isSecret(element) ? hidden(text) : text)" : "hidden(text)"};
   const MASKS_ALL = ${mask === "all"};
+  const TAKES_PICTURES = ${mask === null};
   const BLOCKED = new Set(${JSON.stringify(mask === "all" ? BLOCKED : [])});`;
 
 /**
@@ -262,6 +274,7 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   ${masks(mask)}
   ${BUFFER}
   ${STILL_SCRIPT}
+  ${PICTURES_SCRIPT}
   ${BEGIN}
   ${LISTEN}
   globalThis.${RECORDER} = { take, again };

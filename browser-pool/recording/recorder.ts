@@ -3,7 +3,8 @@ import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
 import { type WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
-import { AGAIN, TAKE, WORLD } from "./page-script.ts";
+import { AGAIN, WORLD, take } from "./page-script.ts";
+import { PICTURE } from "./pictures-script.ts";
 import { customLine } from "./replay-file.ts";
 import { eventsOf, isStill } from "./still.ts";
 
@@ -11,6 +12,12 @@ import { eventsOf, isStill } from "./still.ts";
 const LAST_MS = 2_500;
 /** The same where a client waits that has asked for something else. */
 const AHEAD_MS = 250;
+/** How long pages may wait for their last pictures, of either. */
+const LAST_PICTURES_MS = 1_000;
+const PICTURES_AHEAD_MS = 100;
+/** What pictures may take of a replay: a page that moves for hours leaves room for what is done in it. */
+const PICTURE_CHARACTERS = 64 * 1024 ** 2;
+const PICTURE_HEAD = `{"type":5,"data":{"tag":"${PICTURE}"`;
 
 const Frame = z.object({ id: z.string() });
 
@@ -24,6 +31,7 @@ export class Recorder {
   /** Texts that wait for a still which is unpacked: lines come in the order in which they were told. */
   #unpacking = 0;
   #order: Promise<void> = Promise.resolve();
+  #pictureCharacters = 0;
 
   private constructor(mux: CdpMux, source: (binding: string) => string, sink: Sink) {
     const script = { world: WORLD, source, isAwaited: true };
@@ -44,7 +52,7 @@ export class Recorder {
     await recorder.#pages.open();
     // The events of a page that is closed would be lost with it.
     mux.beforeClosing(async () => {
-      const taken = await inTime(recorder.#takeAll(), AHEAD_MS);
+      const taken = await inTime(recorder.#takeAll(PICTURES_AHEAD_MS), AHEAD_MS);
       if (taken === LATE) sink(customLine("svc.gap", {}, Date.now()));
     });
     return recorder;
@@ -63,10 +71,12 @@ export class Recorder {
     this.#pages.close();
   }
 
-  async #takeAll(): Promise<void> {
+  async #takeAll(picturesMs: number): Promise<void> {
     await this.#pages.come();
     const documents = [...this.#pages.documents];
-    await Promise.all(documents.map(([frameId, document]) => this.#take(frameId, document)));
+    await Promise.all(
+      documents.map(([frameId, document]) => this.#take(frameId, document, picturesMs)),
+    );
   }
 
   /** The same of the documents that are there now, also where nobody has told of them yet. */
@@ -75,12 +85,21 @@ export class Recorder {
     await Promise.all(
       frames.map(([frameId, { sessionId }]) => this.#pages.connect(frameId, sessionId)),
     );
-    await this.#takeAll();
+    await this.#takeAll(LAST_PICTURES_MS);
   }
 
-  async #take(frameId: string, { sessionId, contextId }: WatchedDocument): Promise<void> {
+  async #take(
+    frameId: string,
+    { sessionId, contextId }: WatchedDocument,
+    picturesMs: number,
+  ): Promise<void> {
     const tab = this.#pages.tabOf(sessionId);
-    const ask = { expression: TAKE, contextId, returnByValue: true };
+    const ask = {
+      expression: take(picturesMs),
+      contextId,
+      returnByValue: true,
+      awaitPromise: true,
+    };
     const { result } = await this.#pages.call("Runtime.evaluate", ask, sessionId);
     const { value } = (result ?? {}) as { value?: unknown };
     if (typeof value === "string" && tab !== null) this.#add(value, tab, frameId);
@@ -102,7 +121,14 @@ export class Recorder {
 
   #write(lines: string[], end: string): void {
     for (const line of lines)
-      if (line.startsWith('{"') && line.endsWith("}")) this.#sink(line.slice(0, -1) + end);
+      if (line.startsWith('{"') && line.endsWith("}") && this.#hasRoom(line))
+        this.#sink(line.slice(0, -1) + end);
+  }
+
+  #hasRoom(line: string): boolean {
+    if (!line.startsWith(PICTURE_HEAD)) return true;
+    this.#pictureCharacters += line.length;
+    return this.#pictureCharacters <= PICTURE_CHARACTERS;
   }
 
   /** A page script that has begun with the document before begins again. */

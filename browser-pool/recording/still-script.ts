@@ -27,7 +27,8 @@ export const CSS = "_cssText";
 
 /**
  * A still of a document: all its nodes at one moment, without numbers by which changes could be told later. It takes a tenth of
- * the time of rrweb's snapshot, and a quarter of its bytes. `maskInput`, `MASKS_ALL` and `BLOCKED` come from the page script.
+ * the time of rrweb's snapshot, and a quarter of its bytes. `maskInput`, `MASKS_ALL` and `BLOCKED` come from the page script,
+ * `PICTURED` and `stillIds` from the pictures'.
  *
  * Forms and documents let pages put elements in the place of their members: those are read by the prototype's own getters.
  */
@@ -141,6 +142,7 @@ export const STILL_SCRIPT = `
         else if (name === "video" || name === "audio") putMedia(element);
         else if (name === "dialog" && element.open)
           put("rr_open_mode", element.matches("dialog:modal") ? "modal" : "non-modal");
+        if (TAKES_PICTURES && PICTURED.includes(name)) stillIds.set(element, id);
       }
       out[at] = attributes;
       const isMasked = context.isMasked || marks.includes("rr-mask");

@@ -1,6 +1,7 @@
 import { Player } from "rrweb-player";
 import playerStyles from "rrweb-player/dist/style.css";
 import { disarm } from "./disarm.ts";
+import { PictureLayer } from "./picture-layer.ts";
 import { readReplay, type ReplayEvent } from "./replay-events.ts";
 import { STYLES } from "./styles.ts";
 import { cutOf, type Track, tracksOf } from "./tracks.ts";
@@ -25,6 +26,7 @@ function made(tag: string, attributes: Attributes = {}, children: (Node | string
 class Stage {
   readonly element = made("div", { class: "stage" });
   #player: Player | null = null;
+  #layer: PictureLayer | null = null;
   #startedAt = 0;
 
   show(track: Track): void {
@@ -43,6 +45,7 @@ class Stage {
       props: { events, width, height, ...options },
     });
     this.#lock();
+    this.#layer = new PictureLayer(track.pictures, this.#player.getReplayer(), this.#startedAt);
     if (at !== null && at > this.#startedAt) this.#player.goto(at - this.#startedAt, true);
   }
 
@@ -57,6 +60,7 @@ class Stage {
   }
 
   #close(): void {
+    this.#layer?.close();
     this.#player?.pause();
     this.#player?.$destroy();
     this.element.replaceChildren();

@@ -1,3 +1,4 @@
+import { type Pictures, takePictures } from "./pictures.ts";
 import type { ReplayEvent } from "./replay-events.ts";
 
 const META = 4;
@@ -9,6 +10,7 @@ export interface Track {
   title: string;
   isFrame: boolean;
   events: ReplayEvent[];
+  pictures: Pictures;
 }
 
 /** The tracks of a replay, tabs in the order in which they came and the frames of each behind it. */
@@ -45,7 +47,7 @@ function trackOf(events: ReplayEvent[], isFrame: boolean): Track[] {
   const first = sorted.findIndex(({ type }) => type === META || type === SNAPSHOT);
   if (!sorted.some(({ type }) => type === SNAPSHOT)) return [];
   const shown = sorted.slice(first);
-  return [{ title: titleOf(shown), isFrame, events: shown }];
+  return [{ title: titleOf(shown), isFrame, ...takePictures(shown) }];
 }
 
 function titleOf(events: readonly ReplayEvent[]): string {

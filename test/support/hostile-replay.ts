@@ -103,6 +103,18 @@ export function shown(body: object[], head: object[] = [], offset = 0, tabId = "
   ];
 }
 
+/** Pictures of every node that are none. */
+const hostilePictures = (trap: string): object[] =>
+  [
+    `${trap}/picture`,
+    `data:image/svg+xml,<svg onload="top.ran=1"/>`,
+    `javascript:top.ran=1`,
+  ].flatMap((data, n) =>
+    Array.from({ length: id }, (_, at) =>
+      event(5, { tag: "svc.picture", payload: { id: at, picture: `${n}`, data } }, 450),
+    ),
+  );
+
 /** The events of a replay whose page has tried everything. Its last text is `words`. */
 export function hostileEvents(trap: string, words: string): object[] {
   id = 0;
@@ -146,6 +158,7 @@ export function hostileEvents(trap: string, words: string): object[] {
     ...changes.map((data, n) => event(3, data, 100 + n * 50)),
     event(6, { plugin: "evil", payload: {} }, 400),
     event(5, { tag: `<img src=x onerror="top.ran=1">`, payload: {} }, 500),
+    ...hostilePictures(trap),
   ];
 }
 

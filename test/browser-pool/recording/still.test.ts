@@ -1,11 +1,12 @@
 // Stills of documents against the snapshots of rrweb, both of the same document in a real Chromium.
-import { type Browser, type CDPSession, chromium } from "playwright-core";
+import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { judge } from "../../../browser-pool/launch/fitness.ts";
-import { pageScript, readRrweb } from "../../../browser-pool/recording/page-script.ts";
+import { readRrweb } from "../../../browser-pool/recording/page-script.ts";
 import { eventsOf, isStill } from "../../../browser-pool/recording/still.ts";
 import { missingBrowser } from "../../support/process/needs.ts";
 import { startEchoSite } from "../../support/process/recorded.ts";
+import { RecordedDocument } from "./recorded-document.ts";
 
 const SNAPSHOT = 2;
 const RICH = `<html lang=en><head><title>a title</title><base href="/there/"><style>p { color: red }</style>
@@ -29,40 +30,18 @@ const site = await startEchoSite();
 let browser: Browser;
 let rrweb: string;
 
-/** A document in whose isolated world expressions are evaluated. */
-async function opened(html: string, mask: "inputs" | "all" | null = null) {
-  const page = await browser.newPage();
-  await page.goto(site.page(html));
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send("Page.enable");
-  const contextId = await worldOf(cdp);
-  const evaluate = async (expression: string): Promise<string> => {
-    const ask = { expression, contextId, returnByValue: true };
-    const { result, exceptionDetails } = await cdp.send("Runtime.evaluate", ask);
-    expect(exceptionDetails).toBeUndefined();
-    return String(result.value);
-  };
-  // rrweb begins when the test says so.
-  await evaluate("globalThis.requestIdleCallback = () => 0");
-  await evaluate(pageScript(rrweb, "none", mask));
-  return { page, evaluate, take: () => evaluate("__svcRecorder.take()") };
-}
-
-async function worldOf(cdp: CDPSession): Promise<number> {
-  const { frameTree } = await cdp.send("Page.getFrameTree");
-  const world = { frameId: frameTree.frame.id, worldName: "test" };
-  return (await cdp.send("Page.createIsolatedWorld", world)).executionContextId;
-}
+const opened = (html: string, mask: "inputs" | "all" | null = null) =>
+  RecordedDocument.open(browser, site.page(html), rrweb, mask);
 
 /** The events of the still of a document, and then those of rrweb. */
 async function both(html: string, mask: "inputs" | "all" | null = null) {
-  const { page, evaluate, take } = await opened(html, mask);
-  const line = await take();
+  const document = await opened(html, mask);
+  const line = await document.take();
   expect(isStill(line)).toBe(true);
   const still = (await eventsOf(line)).map((each) => JSON.parse(each) as Event);
-  await evaluate(`dispatchEvent(new Event("input"))`);
-  const whole = (await take()).split("\n").map((each) => JSON.parse(each) as Event);
-  await page.close();
+  await document.begin();
+  const whole = (await document.take()).split("\n").map((each) => JSON.parse(each) as Event);
+  await document.page.close();
   return { line, still, whole };
 }
 
@@ -108,40 +87,40 @@ describe.skipIf(await missingBrowser())("a still", () => {
   });
 
   test("has what is in forms that hide their own members", async () => {
-    const { page, take } = await opened(
+    const document = await opened(
       `<form><input name=firstChild><input name=attributes><input name=nodeType><input name=localName><p>inside</form>`,
     );
-    const [, snapshot = ""] = await eventsOf(await take());
+    const [, snapshot = ""] = await eventsOf(await document.take());
     for (const name of ["firstChild", "attributes", "nodeType", "localName"])
       expect(snapshot).toContain(`{"name":"${name}"}`);
     expect(snapshot).toContain('"textContent":"inside"');
-    await page.close();
+    await document.page.close();
   });
 
   test("never has a secret, whatever its page has made of it", async () => {
-    const { page, evaluate, take } = await opened(
+    const document = await opened(
       `<input id=a type=password value=secret-1><input id=b autocomplete=cc-number value=secret-2>
       <input id=c type=password><input id=d type=password value=secret-3>`,
     );
-    await page.evaluate(`a.type = "text"; c.value = "secret-4"; d.value = ""`);
+    await document.page.evaluate(`a.type = "text"; c.value = "secret-4"; d.value = ""`);
     // Without its URL, which has the whole page.
-    const line = (await take()).replace(/^.*?\[8,/, "");
+    const line = (await document.take()).replace(/^.*?\[8,/, "");
     expect(line).not.toContain("secret");
     expect(line).toContain("********");
-    await evaluate(`dispatchEvent(new Event("input"))`);
-    expect((await take()).replace(/"href":"http[^"]*"/, "")).not.toMatch(/secret-[124]/);
-    await page.close();
+    await document.begin();
+    expect((await document.take()).replace(/"href":"http[^"]*"/, "")).not.toMatch(/secret-[124]/);
+    await document.page.close();
   });
 
   test("of a large and deep document has its last words, and others have their turn meanwhile", async () => {
-    const { page, take } = await opened(`<body><script>
+    const document = await opened(`<body><script>
       let inner = document.body;
       const add = (name) => inner.appendChild(document.createElement(name));
       for (let n = 0; n < 10_000; n += 1) add("p").append("words");
       for (let n = 0; n < 400; n += 1) inner = add("div");
       inner.append("the last words");
     </script>`);
-    const line = await take();
+    const line = await document.take();
     let turns = 0;
     let next = setImmediate(function count() {
       turns += 1;
@@ -151,7 +130,7 @@ describe.skipIf(await missingBrowser())("a still", () => {
     clearImmediate(next);
     expect(turns).toBeGreaterThan(10);
     expect(events[1]).toContain("the last words");
-    await page.close();
+    await document.page.close();
   });
 
   test("that is damaged has no events", async () => {

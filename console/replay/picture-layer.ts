@@ -1,0 +1,109 @@
+import { type Pictures, bytesOf } from "./pictures.ts";
+
+/** What rrweb's replayer is to a layer of pictures. */
+interface Replayer {
+  getCurrentTime(): number;
+  getMirror(): { getNode(id: number): Node | null };
+  on(event: "flush", handler: () => void): unknown;
+}
+
+/** A picture that can be drawn. `image`: null of one that is none. */
+interface Decoded {
+  url: string;
+  image: ImageBitmap | null;
+}
+
+/** What an element shows, and how it looked then: one that looks otherwise has been changed since. */
+interface Drawn {
+  url: string;
+  look: string;
+}
+
+/** Draws the pictures of a track on the elements of the recorded page, from outside: no script runs in there. */
+export class PictureLayer {
+  readonly #pictures: Pictures;
+  readonly #replayer: Replayer;
+  readonly #startedAt: number;
+  readonly #decoded = new Map<number, Decoded>();
+  readonly #decoding = new Set<number>();
+  #drawn = new WeakMap<Node, Drawn>();
+  #frame = 0;
+
+  constructor(pictures: Pictures, replayer: Replayer, startedAt: number) {
+    this.#pictures = pictures;
+    this.#replayer = replayer;
+    this.#startedAt = startedAt;
+    // Attributes are set anew then, which empties a canvas.
+    replayer.on("flush", () => {
+      this.#drawn = new WeakMap();
+    });
+    if (!pictures.isEmpty) this.#next();
+  }
+
+  close(): void {
+    cancelAnimationFrame(this.#frame);
+    for (const { image } of this.#decoded.values()) image?.close();
+    this.#decoded.clear();
+  }
+
+  /** By the frame, not by events: so it is right after any leap, however the player made it. */
+  #next(): void {
+    this.#frame = requestAnimationFrame(() => {
+      this.#next();
+      const shown = this.#pictures.at(this.#startedAt + this.#replayer.getCurrentTime());
+      for (const [id, url] of shown) {
+        const node = this.#replayer.getMirror().getNode(id);
+        if (node) this.#show(node, id, url);
+      }
+    });
+  }
+
+  /** Where no script may run a canvas is no picture, whatever is drawn on it: it shows what its style says. */
+  #show(node: Node, id: number, url: string): void {
+    if (isCanvas(node))
+      this.#put(node, id, url, `${node.width} ${node.style.content}`, (image) => {
+        const scale = image.width / Math.max(node.width, 1);
+        node.style.content = `image-set(url("${repainted(image)}") ${scale}x)`;
+        return `${node.width} ${node.style.content}`;
+      });
+    if (isVideo(node))
+      this.#put(node, id, url, node.poster, (image) => (node.poster = repainted(image)));
+  }
+
+  /** `now`: how the element looks, which `draw` answers too. */
+  #put(node: Node, id: number, url: string, now: string, draw: (i: ImageBitmap) => string): void {
+    const drawn = this.#drawn.get(node);
+    if (drawn?.url === url && drawn.look === now) return;
+    const decoded = this.#decoded.get(id);
+    if (decoded?.url !== url) return void this.#decode(id, url);
+    this.#drawn.set(node, { url, look: decoded.image ? draw(decoded.image) : now });
+  }
+
+  /** One at a time of each element: at eightfold speed the ones in between are left out. */
+  async #decode(id: number, url: string): Promise<void> {
+    if (this.#decoding.has(id)) return;
+    this.#decoding.add(id);
+    const image = await imageOf(url);
+    this.#decoding.delete(id);
+    this.#decoded.get(id)?.image?.close();
+    this.#decoded.set(id, { url, image });
+  }
+}
+
+const isCanvas = (node: Node): node is HTMLCanvasElement => node.nodeName === "CANVAS";
+const isVideo = (node: Node): node is HTMLVideoElement => node.nodeName === "VIDEO";
+
+async function imageOf(url: string): Promise<ImageBitmap | null> {
+  const bytes = bytesOf(url);
+  if (!bytes) return null;
+  return createImageBitmap(new Blob([bytes], { type: "image/webp" })).catch(() => null);
+}
+
+/** A picture of this page's own making: nothing of the recorded bytes comes into an attribute. */
+function repainted(image: ImageBitmap): string {
+  const canvas = document.createElement("canvas");
+  canvas.width = image.width;
+  canvas.height = image.height;
+  canvas.getContext("2d")?.drawImage(image, 0, 0);
+  return canvas.toDataURL("image/webp");
+}

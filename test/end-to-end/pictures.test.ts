@@ -1,0 +1,102 @@
+import { type Browser, type Page, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { judge } from "../../browser-pool/launch/fitness.ts";
+import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
+import { missingKind } from "../support/process/needs.ts";
+import { PoolProcess } from "../support/process/pool.ts";
+import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
+
+const PATIENCE = { timeout: 30_000, interval: 100 };
+const RED = "255,0,0";
+const GREEN = "0,128,0";
+const painted = (colour: string): string => `<canvas id=c width=400 height=200></canvas>
+  <script>const pen = c.getContext("2d");
+  const paint = (colour) => { pen.fillStyle = colour; pen.fillRect(0, 0, 400, 200) };
+  paint("${colour}")</script>`;
+const FRAMES = `new Promise((done) => { let left = 90;
+  const next = () => (left-- > 0 ? requestAnimationFrame(next) : done()); next() })`;
+
+const site = await startEchoSite();
+let gateway: TestGateway;
+let viewer: Browser;
+
+/** The colour in the middle of the canvas that the player shows; near enough, as a picture has it. */
+async function colourShown(page: Page, near: string): Promise<string> {
+  const shown = await page.evaluate(`(() => {
+    const frame = document.querySelector(".replayer-wrapper iframe");
+    const canvas = frame?.contentDocument?.querySelector("canvas");
+    const [, url] = /url\\("([^"]+)"\\)/.exec(canvas?.style.content ?? "") ?? [];
+    // It is to be seen, as large as it was.
+    const { width, height } = canvas?.getBoundingClientRect() ?? {};
+    if (!url || Math.abs(width - 400) > 4 || Math.abs(height - 200) > 4) return [width, height];
+    const image = new Image();
+    image.src = url;
+    return image.decode().then(() => {
+      const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+      pen.drawImage(image, 0, 0);
+      return [...pen.getImageData(image.width / 2, image.height / 2, 1, 1).data].slice(0, 3);
+    });
+  })()`);
+  const wanted = near.split(",").map(Number);
+  const values = shown as number[];
+  const isNear = values.length === 3 && values.every((v, n) => Math.abs(v - (wanted[n] ?? 0)) < 20);
+  return isNear ? near : String(values);
+}
+
+describe.skipIf(await missingKind("fast"))("pictures of canvases in a replay", () => {
+  beforeAll(async () => {
+    gateway = await testGateway(PATIENT);
+    const fit = await judge(process.env.SVC_CHROMIUM || null);
+    if ("hint" in fit) throw new Error(fit.hint);
+    viewer = await chromium.launch({
+      executablePath: fit.programs.chromium,
+      args: ["--no-sandbox"],
+    });
+  });
+  afterAll(async () => {
+    await viewer.close();
+    await gateway.close();
+    site.close();
+  });
+
+  test.each(["fast", "stealth"] as const)(
+    "of a %s session are shown to the last one, before it after a leap back, and in a frame of another origin",
+    async (kind) => {
+      if (await missingKind(kind)) return;
+      const pool = await PoolProcess.start(gateway, {
+        SVC_EGRESS_ALLOW: site.addresses,
+        SVC_WARM_FAST: kind === "fast" ? "1" : "0",
+        SVC_WARM_STEALTH: kind === "stealth" ? "1" : "0",
+      });
+      const customer = new RecordedCustomer(gateway, await gateway.newKey());
+      const session = await customer.create({ stealth: kind === "stealth" });
+      const browser = await chromium.connect(session.wsEndpoint);
+      const recorded = browser.contexts()[0]?.pages()[0];
+      const frame = `<iframe src="${site.page(painted("red"), "localhost")}"></iframe>`;
+      await recorded?.goto(site.page(`<h1>words above</h1>${painted("red")}${frame}`));
+      await recorded?.evaluate(FRAMES);
+      // What is drawn right before the end is there too.
+      await recorded?.evaluate(`paint("green")`);
+      await customer.release(session);
+      const { url } = await customer.replay(session);
+      await browser.close();
+      await pool.close();
+
+      const page = await viewer.newPage();
+      await page.goto(url.playerUrl);
+      await expect.poll(() => colourShown(page, GREEN), PATIENCE).toBe(GREEN);
+      if (process.env.SVC_KEEP_SCREENSHOT)
+        await page.screenshot({ path: process.env.SVC_KEEP_SCREENSHOT });
+      const bar = await page.locator(".rr-progress").boundingBox();
+      if (!bar) throw new Error("the player has no time line");
+      const click = (part: number) =>
+        page.mouse.click(bar.x + bar.width * part, bar.y + bar.height / 2);
+      await page.locator(".rr-controller__btns button").first().click();
+      await click(0.5);
+      await expect.poll(() => colourShown(page, RED), PATIENCE).toBe(RED);
+      await page.getByRole("tab").nth(1).click();
+      await expect.poll(() => colourShown(page, RED), PATIENCE).toBe(RED);
+      await page.close();
+    },
+  );
+});
