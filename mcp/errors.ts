@@ -65,4 +65,4 @@ function unexpected(error: unknown, tool: Tool, { log, requestId }: Home): Told 
   return own("InternalError", `Something went wrong (${id})`);
 }
 
-const sentence = (text: string): string => (/[.!?)\]]$/.test(text.trim()) ? text : `${text}.`);
+const sentence = (text: string): string => (/[.!?]$/.test(text.trim()) ? text : `${text}.`);

@@ -5,6 +5,7 @@ import { cliDocument } from "./docs/cli.ts";
 import { configurationDocument } from "./docs/configuration.ts";
 import { llmsFullText, llmsText } from "./docs/llms.ts";
 import { openapi } from "./docs/openapi.ts";
+import { toolsDocument } from "./docs/tools.ts";
 import { versionsDocument } from "./docs/versions.ts";
 
 /** Every file that is made: from the contract, from the schemas of the settings, from the sources of a page. `--check` says which is stale and changes nothing. */
@@ -12,6 +13,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   "docs/API.md": apiDocument,
   "docs/CLI.md": cliDocument,
   "docs/CONFIGURATION.md": configurationDocument,
+  "docs/TOOLS.md": toolsDocument,
   "docs/VERSIONS.md": versionsDocument,
   "public/llms.txt": llmsText,
   "public/llms-full.txt": llmsFullText,

@@ -5,7 +5,7 @@ import type { Hono } from "hono";
 type App = Hono<AppEnv>["fetch"];
 
 /** Sends the requests of a caller's sdk to this very Worker: none leaves it. */
-export function insideFetch(c: AppContext, app: App): typeof fetch {
+export function insideFetch(c: Pick<AppContext, "env" | "executionCtx">, app: App): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     // A service on one machine asks under which name it was called.

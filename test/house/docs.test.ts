@@ -51,8 +51,14 @@ test("the API document names every route and every code it may answer", () => {
 /** Programs give each other these; nobody sets them. */
 const INTERNAL = /^SVC_(AGENT_(?!DIR)\w+|WORKERD)$/;
 
-/** Customers set them for their own programs, as the banner of `npm start` shows. */
-const OF_CUSTOMERS = ["SVC_API_KEY", "SVC_BASE_URL"];
+/** Customers set them for programs of their own: the sdk, the local tool server (docs/TOOLS.md). */
+const OF_CUSTOMERS = [
+  "SVC_API_KEY",
+  "SVC_BASE_URL",
+  "SVC_BROWSER_URL",
+  "SVC_DEFAULT_PROFILE",
+  "SVC_TOOLSETS",
+];
 
 test("every variable that a program reads stands in the table of settings", () => {
   const sources = globSync(
