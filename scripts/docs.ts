@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { bundleLive } from "./bundle-live.ts";
 import { bundlePlayer } from "./bundle-player.ts";
 import { apiDocument } from "./docs/api.ts";
 import { configurationDocument } from "./docs/configuration.ts";
@@ -13,6 +14,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   "docs/VERSIONS.md": versionsDocument,
   "public/llms.txt": llmsText,
   "public/openapi.json": () => `${JSON.stringify(openapi(), null, 2)}\n`,
+  "public/console/live.js": bundleLive,
   "public/replay/player.js": bundlePlayer,
 };
 

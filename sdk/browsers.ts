@@ -1,6 +1,7 @@
 import type { Context } from "./context.ts";
 import { Held } from "./dispose.ts";
 import type { RouteRequest } from "./http/client.ts";
+import { Handoffs } from "./handoffs.ts";
 import type { CallOptions } from "./http/deadline.ts";
 import { Pages } from "./http/pages.ts";
 import type { Answered, Route, Sent } from "@svc/contract/operations/routes.ts";
@@ -93,23 +94,25 @@ export interface BrowserFacts {
 export class Browser extends Held {
   readonly #context: Context;
   /** Signed and opaque. */
-  readonly id: string;
+  declare readonly id: string;
   /** For Playwright's `chromium.connect`; empty once the session is over. A capability: whoever has it drives the browser. */
-  readonly wsEndpoint: string;
+  declare readonly wsEndpoint: string;
   /** For `connectOverCDP`, Puppeteer and `Cdp.connect` of `sdk/cdp.ts`; empty once the session is over. A capability too. */
-  readonly cdpEndpoint: string;
+  declare readonly cdpEndpoint: string;
   /** ISO 8601: when the session ends by itself. */
-  readonly expiresAt: string | null;
+  declare readonly expiresAt: string | null;
   /** Present when a profile was asked for; `url` is null while it was never saved. */
-  readonly storageStateUrl: BrowserFacts["storageStateUrl"];
+  declare readonly storageStateUrl: BrowserFacts["storageStateUrl"];
   /** Present when a proxy was applied: one that was asked for may not be (document 1). */
-  readonly proxy: BrowserFacts["proxy"];
+  declare readonly proxy: BrowserFacts["proxy"];
   /** Present when captcha was asked for: whether a solver is at work. */
-  readonly captcha: BrowserFacts["captcha"];
+  declare readonly captcha: BrowserFacts["captcha"];
   /** What its pages have downloaded, and what they are to be given. */
-  readonly files: SessionFiles;
+  declare readonly files: SessionFiles;
+  /** People who are asked to do something in it. */
+  declare readonly handoffs: Handoffs;
   /** The allowlist, normalised, when one was asked for. */
-  readonly allowedDomains: readonly string[] | undefined;
+  declare readonly allowedDomains: readonly string[] | undefined;
 
   constructor(context: Context, facts: BrowserFacts) {
     super();
@@ -117,6 +120,7 @@ export class Browser extends Held {
     const { wsEndpoint = "", cdpEndpoint = "", ...rest } = facts;
     this.id = facts.id;
     this.files = new SessionFiles(context.http, facts.id);
+    this.handoffs = new Handoffs(context.http, facts.id);
     this.expiresAt = facts.expiresAt;
     this.wsEndpoint = wsEndpoint;
     this.cdpEndpoint = cdpEndpoint;

@@ -58,6 +58,8 @@ export type TextMessage =
   | { type: "hello"; v: 1; kind: "fast" | "stealth"; mode: "observe" | "control"; fps: number }
   | PagesMessage
   | PageAsks
+  /** To the person alone: what they are asked for, and until when (ISO 8601). */
+  | { type: "handoff"; id: string; instructions?: string; successUrl?: string; expiresAt: string }
   /** `handoff`: a person has the session; others are shown no frames until it is over. */
   | { type: "state"; status: "active" | "away"; handoff?: "active" }
   | {

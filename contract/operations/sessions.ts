@@ -120,6 +120,7 @@ export const SESSIONS = {
       "ValidationError",
       "InvalidSessionId",
       "NotRunning",
+      "HandoffActive",
       "ObjectUnavailable",
     ],
   },

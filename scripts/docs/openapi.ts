@@ -31,6 +31,7 @@ export function openapi(): Json {
     components: {
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "svc_live_<id>_<secret>" },
+        console: { type: "http", scheme: "bearer", description: "of POST /console/api/token" },
         operator: { type: "http", scheme: "bearer", description: "SVC_ADMIN_TOKEN" },
       },
       schemas: { Error: schemaOf(ErrorBody, "output") },
@@ -39,7 +40,7 @@ export function openapi(): Json {
 }
 
 /** Credentials that stand in `Authorization`. */
-const BEARERS: readonly Auth[] = ["key", "operator", "host"];
+const BEARERS: readonly Auth[] = ["key", "console", "operator", "host"];
 const BYTES = { content: { "application/octet-stream": { schema: {} } } };
 const LICENSE = { name: "Apache-2.0", identifier: "Apache-2.0" };
 
@@ -56,6 +57,7 @@ function describe(operationId: string, op: Operation): Json {
     operationId,
     summary: op.summary,
     ...(!BEARERS.includes(op.auth) && { security: [] }),
+    ...(op.auth === "console" && { security: [{ console: [] }] }),
     ...(op.auth === "operator" && { security: [{ operator: [] }] }),
     ...(parameters.length > 0 && { parameters }),
     ...(op.request && { requestBody: content(schemaOf(op.request, "input")) }),

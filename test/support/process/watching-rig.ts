@@ -39,11 +39,14 @@ export class WatchingRig {
     this.#stateDir = stateDir;
   }
 
-  static async start(): Promise<WatchingRig> {
-    const site = await startWatchingSite();
+  /** `egress`: addresses that browsers may reach besides the site's own. */
+  static async start(given?: Site, egress: string[] = []): Promise<WatchingRig> {
+    const site = given ?? (await startWatchingSite());
     const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
     const gateway = await testGateway(PATIENT, { port: 0, stateDir });
-    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
+    const pool = await PoolProcess.start(gateway, {
+      SVC_EGRESS_ALLOW: [site.address, ...egress].join(),
+    });
     return new WatchingRig({ gateway, pool, site }, await gateway.newKey(), stateDir);
   }
 

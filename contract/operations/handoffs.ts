@@ -1,0 +1,51 @@
+import { BeginHandoff, HandoffBegun } from "../browser/handoff.ts";
+import { Handoff } from "../browser/take-over.ts";
+import { LIMITS } from "../limits.ts";
+import type { Operation } from "./operation.ts";
+
+const bodyBytes = LIMITS.requestBodyBytes;
+
+/** Hand-offs of sessions to people (decisions; docs/LOGINS.md). */
+export const HANDOFFS = {
+  beginHandoff: {
+    method: "POST",
+    path: "/sessions/:id/handoffs",
+    summary:
+      "Ask a person to do something in the session: a page for them, which shows it and takes their input. Tools wait until they are done.",
+    auth: "key",
+    bodyBytes,
+    request: BeginHandoff,
+    success: { status: 201, body: HandoffBegun },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "InvalidSessionId",
+      "NotRunning",
+      "HandoffActive",
+      "ObjectUnavailable",
+    ],
+  },
+  getHandoff: {
+    method: "GET",
+    path: "/sessions/:id/handoffs/:handoffId",
+    summary: "Read the last hand-off of a session, and wait for its end if told to.",
+    auth: "key",
+    bodyBytes,
+    query: {
+      waitMs: {
+        description: `How long to wait for its end, at most ${LIMITS.handoffWaitMs}. A hand-off that is open then is answered as it is.`,
+      },
+    },
+    success: { status: 200, body: Handoff },
+    errors: ["NotFound", "InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+  cancelHandoff: {
+    method: "DELETE",
+    path: "/sessions/:id/handoffs/:handoffId",
+    summary: "Take a session back from a person. A hand-off that is over stays as it was.",
+    auth: "key",
+    bodyBytes,
+    success: { status: 204, body: null },
+    errors: ["NotFound", "InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+} as const satisfies Record<string, Operation>;

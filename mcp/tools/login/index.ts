@@ -1,0 +1,6 @@
+import type { Tool } from "../../tool.ts";
+import { awaitLogin } from "./await-login.ts";
+import { login } from "./login.ts";
+
+/** Tools that log in. */
+export const loginTools: readonly Tool[] = [login, awaitLogin];
