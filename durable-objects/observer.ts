@@ -1,12 +1,8 @@
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
-import { FPS, PICTURE, type ViewerOptions } from "@svc/contract/browser/observer.ts";
+import type { ViewerOptions } from "@svc/contract/browser/observer.ts";
 import { type InputMessage, PageAsks, isReachable } from "@svc/contract/browser/take-over.ts";
-import {
-  FEED_TICKET_HEADER,
-  type FeedOrder,
-  type Watch,
-} from "@svc/contract/host-protocol/feed.ts";
+import { FEED_TICKET_HEADER, type FeedOrder } from "@svc/contract/host-protocol/feed.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { DurableObject } from "cloudflare:workers";
 import { refuse } from "./host-calls/relay.ts";
@@ -14,22 +10,17 @@ import { arm } from "./live/alarm.ts";
 import { Audience } from "./observer/audience.ts";
 import { Custody, farewellOf, toldOf } from "./observer/custody.ts";
 import { Feed } from "./observer/feed.ts";
+import { mintUploadPath } from "./observer/upload-path.ts";
 import { jsonOf, readMessage } from "./observer/messages.ts";
 import { VIEWER_HEADER, Viewer, ViewerFacts } from "./observer/viewer.ts";
-import { WatchOrders } from "./observer/watch-orders.ts";
+import { TABS_ALONE, WatchOrders } from "./observer/watch-orders.ts";
+import { MALFORMED, NO_POOL, READ_ONLY, TAKEN } from "./observer/words.ts";
 import type { Handoff } from "./session/handoff.ts";
 
 const VIEWER = "viewer";
 const ASK_AGAIN_MS = 1_000;
 /** The session behind a feed has ended: its viewers are told the same. */
 const ENDS: readonly number[] = [CLOSE_CODES.gone, CLOSE_CODES.deadline];
-const NO_POOL = "The session's browser pool is away: reconnect.";
-const READ_ONLY = "This stream is read only: send ack and options, and nothing else.";
-const MALFORMED =
-  "This is no message of a person who has taken a session over (docs/OBSERVING.md).";
-const TAKEN = "Somebody has taken this session over already: one person at a time.";
-/** Nobody looks: only where the tabs are counts. */
-const TABS_ALONE: Watch = { ...PICTURE, active: false, pages: [], fps: FPS.least, held: null };
 
 /**
  * The viewers of one session, by the session's id, and the person who has taken it over: their sockets sleep while nothing
@@ -172,7 +163,10 @@ export class ObserverDO extends DurableObject<Env> {
       case "nav":
       case "tab":
       case "dialog":
+      case "files":
         return this.#use(viewer, read);
+      case "askUpload":
+        return this.#offerUpload(viewer, read.name);
     }
   }
 
@@ -198,6 +192,13 @@ export class ObserverDO extends DurableObject<Env> {
     if (isShow && input.page !== undefined) this.#choose(viewer, { page: input.page });
     const page = this.#audience.pageOf(viewer);
     if (page !== null) this.#order({ type: "input", page, input });
+  }
+
+  /** Tells the person where the bytes of a file go: past this object. */
+  async #offerUpload(viewer: Viewer, name: string): Promise<void> {
+    const { id, expiresAt } = viewer.facts;
+    const path = await mintUploadPath(this.env.SVC_SIGNING_SECRET, { id, name, expiresAt });
+    viewer.tell({ type: "upload", name, path });
   }
 
   /** The session first, whose hand-off it is: it tells who has it then. A person whom it does not hear still has it, and says it again. */

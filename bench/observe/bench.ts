@@ -7,6 +7,7 @@ import { median, summarize, summaryText } from "../report/stats.ts";
 import type { Customer } from "../service/customer.ts";
 import { Operator } from "../service/operator.ts";
 import { Service } from "../service/service.ts";
+import { Crowd } from "./crowd.ts";
 import { startPagesToWatch } from "./site.ts";
 import { Viewer } from "./viewer.ts";
 
@@ -77,14 +78,13 @@ async function onPage<Result>(
   return result;
 }
 
-function watch(customer: Customer, id: string): Promise<Viewer> {
-  const url = new URL(`/ws/observe/${id}?fps=20`, customer.base.replace(/^http/, "ws"));
-  return Viewer.open(url.href, { authorization: `Bearer ${customer.key}` });
-}
+const watchUrl = ({ base }: Customer, id: string): string =>
+  new URL(`/ws/observe/${id}?fps=20`, base.replace(/^http/, "ws")).href;
 
 function watching(customer: Customer, url: string) {
   return onPage(customer, url, async (id) => {
-    const viewer = await watch(customer, id);
+    const authorization = `Bearer ${customer.key}`;
+    const viewer = await Viewer.open(watchUrl(customer, id), { authorization });
     await pause(WARM_UP_MS);
     viewer.arrivals.length = 0;
     await pause(WATCH_MS);
@@ -106,10 +106,10 @@ function evaluating(customer: Customer, url: string, n: number) {
     const watched: number[] = [];
     for (let round = 0; round < n; round += 1) {
       without.push(...(await evaluates(page)));
-      const viewers = await Promise.all(Array.from({ length: VIEWERS }, () => watch(customer, id)));
-      await Promise.all(viewers.map((viewer) => viewer.next()));
+      const url = watchUrl(customer, id);
+      const crowd = await Crowd.open({ url, key: customer.key, viewers: VIEWERS });
       watched.push(...(await evaluates(page)));
-      for (const viewer of viewers) viewer.close();
+      await crowd.close();
       await pause(STILL_MS);
     }
     return { without, watched };

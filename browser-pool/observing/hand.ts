@@ -3,6 +3,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import * as z from "zod";
 import type { JsonObject } from "../cdp/envelope.ts";
 import type { CdpEvent, OwnClient } from "../cdp/own-client.ts";
+import { SHOWN_AT } from "../files/session-files.ts";
 import { keyCodeOf, textOf } from "./keys.ts";
 
 const MESSAGE_LENGTH = 2_048;
@@ -12,6 +13,12 @@ const Dialog = z.object({
   type: z.enum(["alert", "confirm", "prompt", "beforeunload"]),
   message: z.string(),
   defaultPrompt: z.string().optional(),
+});
+
+const Chooser = z.object({
+  mode: z.enum(["selectSingle", "selectMultiple"]),
+  /** Absent where no input has asked: such a page can be given nothing. */
+  backendNodeId: z.int().optional(),
 });
 
 /** The page that a person has before them. */
@@ -25,7 +32,7 @@ type Kind<Type extends InputMessage["type"]> = Extract<InputMessage, { type: Typ
 
 /**
  * The hand of the person who has taken a session over. It is attached to the page that is shown to them, and there alone
- * dialogs wait for an answer, and a page that wants a file is told that the person cancelled.
+ * dialogs and pages that want a file wait for an answer.
  */
 export class Hand {
   readonly #client: OwnClient;
@@ -35,6 +42,8 @@ export class Hand {
   #page: string | null = null;
   #session: Promise<string | null> = Promise.resolve(null);
   #sessionId: string | null = null;
+  /** The input that waits for files. */
+  #chooser: { input: number; isSingle: boolean } | null = null;
   /** Calls that the browser has not answered. */
   #waiting = 0;
 
@@ -65,6 +74,8 @@ export class Hand {
         };
         return this.#do("Page.handleJavaScriptDialog", answer);
       }
+      case "files":
+        return this.#files(input, page);
       case "tab":
         return this.#tab(input, page);
     }
@@ -83,6 +94,7 @@ export class Hand {
     const left = this.#session;
     this.#session = Promise.resolve(null);
     this.#sessionId = null;
+    this.#chooser = null;
     void left.then((sessionId) => {
       if (sessionId !== null)
         return this.#client.call("Target.detachFromTarget", { sessionId }).catch(() => {});
@@ -92,8 +104,7 @@ export class Hand {
   hear({ method, params, sessionId }: CdpEvent): void {
     const page = this.#page;
     if (page === null || sessionId === null || sessionId !== this.#sessionId) return;
-    if (method === "Page.fileChooserOpened")
-      return this.#later({ type: "fileChooser", page, action: "cancelled" });
+    if (method === "Page.fileChooserOpened") return this.#wantsFiles(params, page);
     if (method === "Page.javascriptDialogClosed")
       return this.#later({ type: "dialog", page, kind: "gone" });
     if (method !== "Page.javascriptDialogOpening") return;
@@ -102,6 +113,26 @@ export class Hand {
     const message = dialog.message.slice(0, MESSAGE_LENGTH);
     const text = (dialog.defaultPrompt ?? "").slice(0, MESSAGE_LENGTH);
     this.#later({ type: "dialog", page, kind: dialog.type, message, text });
+  }
+
+  #wantsFiles(params: JsonObject, page: string): void {
+    const chooser = Chooser.safeParse(params).data;
+    if (chooser?.backendNodeId === undefined) return;
+    const isSingle = chooser.mode === "selectSingle";
+    this.#chooser = { input: chooser.backendNodeId, isSingle };
+    this.#later({ type: "fileChooser", page, kind: isSingle ? "one" : "several" });
+  }
+
+  /** An input that takes one file is given the first. The page of a person who cancels goes on waiting, as it may for ever. */
+  #files(input: Kind<"files">, page: string): void {
+    const chooser = this.#chooser;
+    this.#chooser = null;
+    if (!chooser) return;
+    this.#later({ type: "fileChooser", page, kind: "gone" });
+    if (input.action === "cancel") return;
+    const names = chooser.isSingle ? input.names.slice(0, 1) : input.names;
+    const files = names.map((name) => `${SHOWN_AT}/${name}`);
+    this.#do("DOM.setFileInputFiles", { files, backendNodeId: chooser.input });
   }
 
   #later(asks: PageAsks): void {
@@ -125,7 +156,7 @@ export class Hand {
     const call = (method: string, params = {}) =>
       this.#client.call(method, params, sessionId).catch(() => {});
     void call("Page.enable");
-    void call("Page.setInterceptFileChooserDialog", { enabled: true, cancel: true });
+    void call("Page.setInterceptFileChooserDialog", { enabled: true });
     return sessionId;
   }
 

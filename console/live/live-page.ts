@@ -2,6 +2,7 @@ import type { ObservedPage, TextMessage } from "@svc/contract/browser/observer.t
 import { forwardKeyboard } from "./keyboard.ts";
 import { type Frame, Link, type Outcome } from "./link.ts";
 import { PageDialog } from "./page-dialog.ts";
+import { PageFiles } from "./page-files.ts";
 import { Picture } from "./picture.ts";
 import { forwardPointer } from "./pointer.ts";
 import { type Pass, forgetPass } from "./token.ts";
@@ -9,7 +10,6 @@ import { part, showOver, showPlace, showTabs, tell } from "./view.ts";
 
 const LEAST_WIDTH = 160;
 const MOST_WIDTH = 1920;
-const NO_FILES = "The page wanted a file. None can be given here: it was told that you cancelled.";
 const AWAY = "Connecting to the browser…";
 
 /** A person's view of the session, and their hand in it. */
@@ -19,6 +19,7 @@ export class LivePage {
   readonly #keys = part("textarea", "keys");
   readonly #send = (message: object): void => this.#link.send(message);
   readonly #dialog = new PageDialog(this.#send);
+  readonly #files = new PageFiles(this.#send, (text) => tell(part("p", "note"), text));
   readonly #link: Link;
   #pages: ObservedPage[] = [];
   #fitting = 0;
@@ -64,7 +65,9 @@ export class LivePage {
       case "dialog":
         return this.#dialog.show(message);
       case "fileChooser":
-        return tell(note, NO_FILES);
+        return this.#files.asked(message);
+      case "upload":
+        return void this.#files.bring(message);
       case "error":
         return tell(note, message.message);
       case "hello":

@@ -60,6 +60,8 @@ export type TextMessage =
   | PageAsks
   /** To the person alone: what they are asked for, and until when (ISO 8601). */
   | { type: "handoff"; id: string; instructions?: string; successUrl?: string; expiresAt: string }
+  /** The answer to `askUpload`: a PUT of the bytes to this path of the gateway makes them a file of the session. */
+  | { type: "upload"; name: string; path: string }
   /** `handoff`: a person has the session; others are shown no frames until it is over. */
   | { type: "state"; status: "active" | "away"; handoff?: "active" }
   | {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { SessionFileName } from "./session-file.ts";
 
 /** Taking a session over (docs/OBSERVING.md): its hand-off as REST shows it, and what the person may send on `/ws/live`. */
 
@@ -95,8 +96,21 @@ export const InputMessage = z.discriminatedUnion("type", [
     /** The answer to a prompt. */
     text: z.string().max(4_096).exactOptional(),
   }),
+  /** The answer to a page that wants files: files of the session, by their names. */
+  z.discriminatedUnion("action", [
+    z.object({
+      type: z.literal("files"),
+      action: z.literal("give"),
+      names: z.array(SessionFileName).min(1).max(16),
+    }),
+    z.object({ type: z.literal("files"), action: z.literal("cancel") }),
+  ]),
 ]);
 export type InputMessage = z.infer<typeof InputMessage>;
+
+/** The person asks where a file goes that they want to give; the answer is `upload` (contract/browser/observer.ts). */
+export const AskUpload = z.object({ type: z.literal("askUpload"), name: SessionFileName });
+export type AskUpload = z.infer<typeof AskUpload>;
 
 /** The hand-off ends: the person has done what was asked, or will not. */
 export const HandBack = z.object({
@@ -115,7 +129,11 @@ export const PageAsks = z.discriminatedUnion("type", [
     message: z.string().exactOptional(),
     text: z.string().exactOptional(),
   }),
-  /** The page wanted a file. None can be given here yet: it was told that the person cancelled. */
-  z.object({ type: z.literal("fileChooser"), page: z.string(), action: z.literal("cancelled") }),
+  /** The page wants a file, or several. `gone`: it has what was given. */
+  z.object({
+    type: z.literal("fileChooser"),
+    page: z.string(),
+    kind: z.enum(["one", "several", "gone"]),
+  }),
 ]);
 export type PageAsks = z.infer<typeof PageAsks>;

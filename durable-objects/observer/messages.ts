@@ -1,10 +1,10 @@
 import { ViewerMessage } from "@svc/contract/browser/observer.ts";
-import { HandBack, InputMessage } from "@svc/contract/browser/take-over.ts";
+import { AskUpload, HandBack, InputMessage } from "@svc/contract/browser/take-over.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import * as z from "zod";
 
 /** What a person who has taken the session over may send. */
-const PersonMessage = z.union([ViewerMessage, InputMessage, HandBack]);
+const PersonMessage = z.union([ViewerMessage, InputMessage, AskUpload, HandBack]);
 type Read = z.infer<typeof PersonMessage>;
 
 /** A message of a viewer; null when it is none that this viewer may send. */

@@ -80,6 +80,8 @@ const page = (base: string): string => `<!doctype html>
 <section id="over" role="alert" tabindex="-1" hidden><h2 id="over-title"></h2><p id="over-text"></p></section>
 <dialog id="dialog"><form method="dialog"><p id="dialog-message"></p><label id="dialog-answer" hidden>Answer <input id="dialog-text"></label>
 <div class="actions"><button id="dialog-no" type="button">Cancel</button><button id="dialog-yes" type="button" class="main">OK</button></div></form></dialog>
+<dialog id="files"><p>The page wants a file of yours.</p><p><input id="files-input" type="file" aria-label="Files for the page"></p>
+<div class="actions"><button id="files-no" type="button">Cancel</button></div></dialog>
 <noscript>This page needs JavaScript.</noscript>
 <script type="module" src="${base}${SCRIPT}"></script>
 </body>

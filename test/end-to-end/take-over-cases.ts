@@ -86,6 +86,71 @@ export function takeOverCases(rig: WatchingRig): void {
     await rig.release(id);
   });
 
+  test("a person gives a page files, which go past the socket; a page gets no other file", async () => {
+    const { id, page } = await rig.driven("files");
+    const person = await Observer.open((await rig.liveToken(id)).url);
+    await person.until(({ last }) => last !== undefined);
+    const click = (x: number, y: number): void => {
+      for (const action of ["down", "up"])
+        person.send({ type: "mouse", action, x, y, button: "left", clicks: 1 });
+    };
+    const asked = (kind: string): Promise<void> =>
+      person.until(({ texts }) => {
+        const last = texts.findLast((text) => text.type === "fileChooser");
+        return last?.kind === kind;
+      });
+    const bring = async (name: string, body: string): Promise<void> => {
+      person.send({ type: "askUpload", name });
+      const offered = (): string[] =>
+        person.texts.flatMap((text) =>
+          text.type === "upload" && text.name === name ? [text.path] : [],
+        );
+      await person.until(() => offered().length > 0);
+      const [path = ""] = offered();
+      expect(path).not.toContain(id);
+      const stored = await fetch(new URL(path, rig.gateway.url), { method: "PUT", body });
+      expect(await stored.json()).toMatchObject({ ok: true, name, bytes: body.length });
+    };
+    const inputs = () =>
+      page.evaluate(`Promise.all([...document.querySelectorAll("input")].map(async ({ files }) =>
+        Promise.all([...files].map(async (file) => [file.name, await file.text()]))))`);
+    await bring("Lebenslauf ü.txt", "ten years");
+    await bring("b.txt", "bee");
+    click(110, 110);
+    await asked("one");
+    person.send({ type: "files", action: "give", names: ["../etc/passwd"] });
+    await person.until(({ texts }) =>
+      texts.some((t) => t.type === "error" && t.code === "Malformed"),
+    );
+    person.send({ type: "files", action: "give", names: ["Lebenslauf ü.txt", "b.txt"] });
+    await asked("gone");
+    await vi.waitFor(
+      async () => expect(await inputs()).toEqual([[["Lebenslauf ü.txt", "ten years"]], []]),
+      PATIENCE,
+    );
+    click(110, 210);
+    await asked("several");
+    person.send({ type: "files", action: "cancel" });
+    await asked("gone");
+    click(110, 210);
+    await asked("several");
+    person.send({ type: "files", action: "give", names: ["b.txt", "Lebenslauf ü.txt"] });
+    await vi.waitFor(
+      async () =>
+        expect(await inputs()).toEqual([
+          [["Lebenslauf ü.txt", "ten years"]],
+          [
+            ["b.txt", "bee"],
+            ["Lebenslauf ü.txt", "ten years"],
+          ],
+        ]),
+      PATIENCE,
+    );
+    const listed = await (await rig.call(`/sessions/${id}/files`)).json();
+    expect(listed).toMatchObject({ files: [{ source: "upload" }, { source: "upload" }] });
+    await rig.release(id);
+  });
+
   test("one person at a time; observers see nothing meanwhile, and its token opens nothing else", async () => {
     const { id } = await rig.driven("moving");
     const { url, token, handoff } = await rig.liveToken(id);

@@ -18,6 +18,9 @@ const PAGES: Record<string, string> = {
     <input id=field style="position:absolute;left:100px;top:100px;width:300px;height:40px"></form>
     <script>var trusted = true; for (const n of ["keydown", "mousedown", "wheel"])
     addEventListener(n, (e) => (trusted &&= e.isTrusted))</script>`,
+  "/files": `<title>Files</title><body style="margin:0">
+    <input id=one type=file style="position:absolute;left:100px;top:100px">
+    <input id=many type=file multiple style="position:absolute;left:100px;top:200px">`,
   "/asks":
     "<title>Asks</title><h1>Asks</h1><script>document.title = prompt('Who?', 'nobody')</script>",
   "/other": "<title>Other</title><body style='background:#c60'><h1>Other</h1>",
