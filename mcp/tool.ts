@@ -1,3 +1,4 @@
+import type { WebSocketClass } from "@svc/sdk/context.ts";
 import type { Svc } from "@svc/sdk/svc.ts";
 import type * as z from "zod";
 
@@ -32,6 +33,12 @@ export interface ToolContext {
   svc: Svc;
   /** Aborted when the client cancels the call, goes away, or the call's time is over. */
   signal: AbortSignal;
+  /** For `Cdp.connect`: inside the gateway no socket leaves it. Undefined: the runtime's own class will do. */
+  WebSocket: WebSocketClass | undefined;
+  /** Of browsers that a tool creates: a conversation that has fallen idle holds none. Each call on the session renews it. */
+  lease: { idleSeconds: number };
+  /** Is told of each browser that a tool has created: a local server releases those when it ends. */
+  opened: (sessionId: string) => void;
   /** The profile of browsers that name none, and where it was set. */
   defaultProfile?: { name: string; origin: "header" | "query" | "env" } | undefined;
   /** Says how far a long call is. */
@@ -49,6 +56,11 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   output?: z.ZodObject;
   hints: Hints;
   turn: Turn;
+  /**
+   * How long a call may take beside what its `timeoutSeconds` and `waitSeconds` ask for. Unless said 55 s, as clients give up
+   * after 60, and 185 s where no turn is held meanwhile: a browser or a machine may be waited for.
+   */
+  patienceMs?: number;
   run(args: z.output<Input>, context: ToolContext): Promise<ToolResult>;
 }
 

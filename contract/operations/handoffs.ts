@@ -1,3 +1,4 @@
+import { AutologinResult, AutologinSites, RunAutologin } from "../browser/autologin.ts";
 import { BeginHandoff, HandoffBegun } from "../browser/handoff.ts";
 import { Handoff } from "../browser/take-over.ts";
 import { LIMITS } from "../limits.ts";
@@ -5,7 +6,7 @@ import type { Operation } from "./operation.ts";
 
 const bodyBytes = LIMITS.requestBodyBytes;
 
-/** Hand-offs of sessions to people (decisions; docs/LOGINS.md). */
+/** Hand-offs of sessions to people, and logins that the service makes by itself (decisions; docs/LOGINS.md). */
 export const HANDOFFS = {
   beginHandoff: {
     method: "POST",
@@ -47,5 +48,48 @@ export const HANDOFFS = {
     bodyBytes,
     success: { status: 204, body: null },
     errors: ["NotFound", "InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+  },
+  autologinSites: {
+    method: "GET",
+    path: "/sessions/:id/autologin",
+    summary: "List the sites that the session can sign in to by itself, and how that stands.",
+    auth: "key",
+    bodyBytes,
+    query: { site: { description: "This site alone." } },
+    success: { status: 200, body: AutologinSites },
+    errors: [
+      "NoProfile",
+      "ProfileNotFound",
+      "InvalidSessionId",
+      "NotRunning",
+      "PoolUnreachable",
+      "ControlPlaneUnavailable",
+      "ObjectUnavailable",
+    ],
+  },
+  runAutologin: {
+    method: "POST",
+    path: "/sessions/:id/autologin",
+    summary:
+      "Sign in with a saved login of the session's profile. Secrets are typed on pages of the login's own hosts alone, and a success saves the profile.",
+    auth: "key",
+    bodyBytes,
+    request: RunAutologin,
+    success: { status: 200, body: AutologinResult },
+    errors: [
+      "InvalidJson",
+      "ValidationError",
+      "NoProfile",
+      "NoSavedLogin",
+      "ProfileNotFound",
+      "InvalidSessionId",
+      "NotRunning",
+      "HandoffActive",
+      "OriginMismatch",
+      "NotConfigured",
+      "PoolUnreachable",
+      "ControlPlaneUnavailable",
+      "ObjectUnavailable",
+    ],
   },
 } as const satisfies Record<string, Operation>;

@@ -174,5 +174,6 @@ function queryText(query: Readonly<Record<string, string | number | undefined>>)
 /** An Idempotency-Key. Node 18 and pages without TLS have no `crypto.randomUUID`; a key only has to be new in its org. */
 export function newKey(): string {
   const random = (): string => Math.random().toString(36).slice(2);
-  return globalThis.crypto?.randomUUID?.() ?? `${Date.now().toString(36)}-${random()}-${random()}`;
+  const { crypto } = globalThis as { crypto?: { randomUUID?: () => string } };
+  return crypto?.randomUUID?.() ?? `${Date.now().toString(36)}-${random()}-${random()}`;
 }
