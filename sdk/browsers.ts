@@ -158,6 +158,28 @@ export class Browser extends Held {
     return this.#call("POST /sessions/:id/live-token", { ...options, body: { timeoutSeconds } });
   }
 
+  /** Signs in by a saved login of the session's profile; `status` says how that went (docs/LOGINS.md). */
+  autologin(
+    wanted: Sent<"POST /sessions/:id/autologin">,
+    options: CallOptions = {},
+  ): Promise<Answered<"POST /sessions/:id/autologin">> {
+    return this.#call("POST /sessions/:id/autologin", {
+      // A run of the longest, and the save after it.
+      timeoutMs: 240_000,
+      ...options,
+      body: wanted,
+      isUnrepeatable: true,
+    });
+  }
+
+  /** The sites that it can sign in to by itself: all of them, or one. */
+  autologinSites(
+    site?: string,
+    options: CallOptions = {},
+  ): Promise<Answered<"GET /sessions/:id/autologin">> {
+    return this.#call("GET /sessions/:id/autologin", { ...options, query: { site } });
+  }
+
   /** Saves cookies and storage as the next version of a profile: by its id, by name, or the one the session began with. */
   saveProfile(
     wanted: Sent<"POST /sessions/:id/save-profile"> = {},

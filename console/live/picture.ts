@@ -5,6 +5,7 @@ export class Picture {
   readonly #canvas: HTMLCanvasElement;
   #page: string | null = null;
   #drawn = 0;
+  #scale = 1;
 
   constructor(canvas: HTMLCanvasElement) {
     this.#canvas = canvas;
@@ -21,6 +22,7 @@ export class Picture {
     if (head.seq > this.#drawn) {
       this.#drawn = head.seq;
       this.#page = head.page;
+      this.#scale = head.scale;
       const canvas = this.#canvas;
       if (canvas.width !== head.w) canvas.width = head.w;
       if (canvas.height !== head.h) canvas.height = head.h;
@@ -29,12 +31,17 @@ export class Picture {
     bitmap.close();
   }
 
-  /** Pixels of the frame under a point of this window. */
-  at({ clientX, clientY }: { clientX: number; clientY: number }): { x: number; y: number } {
+  /** The pixel of the frame under a point of this window, and the frame's scale. */
+  at({ clientX, clientY }: { clientX: number; clientY: number }): {
+    x: number;
+    y: number;
+    scale: number;
+  } {
     const { left, top, width, height } = this.#canvas.getBoundingClientRect();
     return {
       x: ((clientX - left) / width) * this.#canvas.width,
       y: ((clientY - top) / height) * this.#canvas.height,
+      scale: this.#scale,
     };
   }
 }

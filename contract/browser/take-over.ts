@@ -62,6 +62,8 @@ export const InputMessage = z.discriminatedUnion("type", [
     action: z.enum(["move", "down", "up", "wheel"]),
     x: place,
     y: place,
+    /** `scale` of that frame; without it that of the newest, whose size may be another. */
+    scale: z.number().min(0.01).max(10).exactOptional(),
     button: z.enum(["none", "left", "middle", "right"]).default("none"),
     clicks: z.int().min(0).max(3).default(1),
     dx: place.default(0),

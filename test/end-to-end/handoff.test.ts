@@ -28,6 +28,10 @@ function fail(): never {
   throw new Error("it is not there");
 }
 
+/** Waits until a field holds a text. */
+const holds = (page: Page, selector: string, text: string): Promise<void> =>
+  vi.waitFor(async () => expect(await page.inputValue(selector)).toBe(text), PATIENCE);
+
 async function attached(cdpEndpoint: string): Promise<Page> {
   const browser = await chromium.connectOverCDP(cdpEndpoint);
   return browser.contexts()[0]?.pages()[0] ?? fail();
@@ -46,6 +50,9 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
 
   async function opened(liveUrl: string): Promise<Page> {
     person = await theirs.newPage({ viewport: { width: 1100, height: 800 } });
+    person.on("websocket", (socket) =>
+      socket.on("framesent", ({ payload }) => console.log("sent", String(payload))),
+    );
     person.on("pageerror", ({ message }) => faults.push(message));
     await person.goto(liveUrl);
     await person.locator("#done:enabled").waitFor(PATIENCE);
@@ -92,13 +99,12 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
       await person.screenshot({ path: `${process.env.SVC_TEST_PICTURES}/live.png` });
     const { x, y } = await pointOf(page, person, "#user");
     await person.mouse.click(x, y);
+    // Nobody types faster than a browser takes it, but this test would.
     await person.keyboard.type(ACCOUNT.username);
+    await holds(page, "#user", ACCOUNT.username);
     await person.keyboard.press("Tab");
     await person.keyboard.type(ACCOUNT.password);
-    await vi.waitFor(async () => {
-      expect(await page.inputValue("#user")).toBe(ACCOUNT.username);
-      expect(await page.inputValue("#password")).toBe(ACCOUNT.password);
-    }, PATIENCE);
+    await holds(page, "#password", ACCOUNT.password);
     const go = await pointOf(page, person, "#go");
     await person.mouse.click(go.x, go.y);
     // The page that they come to ends the hand-off by itself.
@@ -121,7 +127,7 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
     const first = await begun(id, {});
     await opened(first.liveUrl);
     await person.keyboard.type("ad");
-    await vi.waitFor(async () => expect(await page.inputValue("#user")).toBe("ad"), PATIENCE);
+    await holds(page, "#user", "ad");
     // Tab belongs to the page; F6 leads out of it.
     await person.keyboard.press("F6");
     await person.keyboard.press("Enter");

@@ -77,6 +77,8 @@ const METHODS: Record<string, () => Promise<unknown>> = {
     (await svc.browsers.connect("s1")).handoffs.begin({ instructions: "a" }),
   getHandoff: async () => (await svc.browsers.connect("s1")).handoffs.get("h1", { waitMs: 1 }),
   cancelHandoff: async () => (await svc.browsers.connect("s1")).handoffs.cancel("h1"),
+  autologinSites: async () => (await svc.browsers.connect("s1")).autologinSites("a.test"),
+  runAutologin: async () => (await svc.browsers.connect("s1")).autologin({ site: "a.test" }),
   listSessionFiles: async () => (await svc.browsers.connect("s1")).files.list(),
   getSessionFile: async () => (await svc.browsers.connect("s1")).files.download("a.pdf"),
   putSessionFile: async () => (await svc.browsers.connect("s1")).files.put("a b.pdf", "text"),

@@ -11,9 +11,9 @@ interface Target {
 export async function openPage(
   { cdpEndpoint }: Browser,
   url: string,
-  { signal }: ToolContext,
+  { signal, WebSocket }: ToolContext,
 ): Promise<void> {
-  const cdp = await Cdp.connect(cdpEndpoint, { signal });
+  const cdp = await Cdp.connect(cdpEndpoint, { signal, WebSocket });
   try {
     const { targetInfos = [] } = (await cdp.send("Target.getTargets", {}, { signal })) as {
       targetInfos?: Target[];
