@@ -14,6 +14,7 @@ import { atMost } from "./live/deadline.ts";
 import { tried } from "./live/tried.ts";
 import { Lane } from "./live/lane.ts";
 import { LiveRecord } from "./live/live-record.ts";
+import { type TurnAnswer, Turns } from "./live/turns.ts";
 import type { SandboxView } from "./org/messages.ts";
 import type { Admission } from "./sandbox/admission.ts";
 import { type CreateSandboxOrder, createSandbox, type SandboxMade } from "./sandbox/create.ts";
@@ -46,6 +47,8 @@ export class SandboxDO extends DurableObject<Env> {
     lane: new Lane(),
     calls: new MachineCalls(),
   };
+
+  readonly #turns = new Turns(LIMITS.turnsWaiting);
 
   create(order: CreateSandboxOrder): Promise<SandboxMade | Refusal> {
     return createSandbox(this.#live, order);
@@ -130,6 +133,16 @@ export class SandboxDO extends DurableObject<Env> {
 
   metrics(): Promise<{ metrics: VmMetrics } | Refusal> {
     return metrics(this.#live);
+  }
+
+  /** Waits for the turn of a tool's call. */
+  takeTurn(id: string, lastsMs: number): Promise<TurnAnswer> {
+    return this.#turns.take(id, lastsMs);
+  }
+
+  /** The tool's call is over, or waits no longer. */
+  endTurn(id: string): void {
+    this.#turns.end(id);
   }
 
   /** What its host reports of the machine. */

@@ -88,6 +88,7 @@ export interface BrowserFacts {
   proxy?: Answered<"POST /sessions">["proxy"];
   captcha?: Answered<"POST /sessions">["captcha"];
   allowedDomains?: string[];
+  handoff?: BrowserRecord["handoff"];
 }
 
 /** A browser session. `await using` releases it. */
@@ -113,6 +114,8 @@ export class Browser extends Held {
   declare readonly handoffs: Handoffs;
   /** The allowlist, normalised, when one was asked for. */
   declare readonly allowedDomains: readonly string[] | undefined;
+  /** Of a session that was connected to: the last time that a person was to take it over. */
+  declare readonly handoff: BrowserFacts["handoff"];
 
   constructor(context: Context, facts: BrowserFacts) {
     super();

@@ -15,7 +15,7 @@ const DEFAULT_N = 10;
 const WATCH_MS = 10_000;
 const WARM_UP_MS = 1_000;
 const VIEWERS = 10;
-const EVALUATES = 100;
+const EVALUATES = 300;
 const KEYS_PER_ROUND = 5;
 /** A page that has sent nothing for so long stands still. */
 const STILL_MS = 300;
@@ -108,6 +108,8 @@ function evaluating(customer: Customer, url: string, n: number) {
       without.push(...(await evaluates(page)));
       const url = watchUrl(customer, id);
       const crowd = await Crowd.open({ url, key: customer.key, viewers: VIEWERS });
+      // What it costs that they come is another matter.
+      await pause(WARM_UP_MS);
       watched.push(...(await evaluates(page)));
       await crowd.close();
       await pause(STILL_MS);

@@ -82,7 +82,7 @@ export function readCancel(params: unknown): number | null {
   return isObject(params) && isRequestId(params["id"]) ? params["id"] : null;
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: true });
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
 /** The JSON of a text frame; undefined when it is none. */
 export function readJson(payload: Uint8Array): unknown {

@@ -12,7 +12,9 @@ export const tooLarge = (bytes: number): ApiError =>
  * 413 above an operation's cap: from the header before the body is read, and from the stream once it passes the cap. A
  * body that is passed on as it comes is counted on its way (passOn), and that of a GET is never read.
  */
-export function bodyCap(op: Operation): MiddlewareHandler<AppEnv> {
+export function bodyCap(
+  op: Pick<Operation, "method" | "isRaw" | "ignoresBody" | "bodyBytes">,
+): MiddlewareHandler<AppEnv> {
   const { method, isRaw, ignoresBody, bodyBytes } = op;
   if (ignoresBody) return (_c, next) => next();
   const isRead = !isRaw && method !== "GET";

@@ -23,6 +23,8 @@ export const FakePoolMode = z.object({
   upgrade: z.enum(["echo", "refuse", "missing", "wire", "full", "hang", "drop"]).default("echo"),
   remove: z.enum(["ok", "hang"]).default("ok"),
   files: FilesMode.default("ok"),
+  /** `hold`: who asks for a feed waits until the mode is another; then it is said to be open. */
+  feed: z.enum(["open", "hold"]).default("open"),
   /** What it says of the state of every browser. */
   state: z
     .object({ status: z.int(), body: z.string() })
@@ -63,6 +65,7 @@ export class FakePool {
   readonly #hostToken: string;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
+  #heldFeeds: ServerResponse[] = [];
   /** Sockets of each path that were opened, ever. */
   readonly #opens = new Map<string, number>();
 
@@ -108,6 +111,10 @@ export class FakePool {
     }
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
     if (request.url?.endsWith("/state")) return this.#tellState(response);
+    if (request.url?.endsWith("/feed")) {
+      this.#heldFeeds.push(response);
+      return this.#openFeeds();
+    }
     if (request.method === "GET") return this.#see(request.url ?? "", response);
     if (request.url === "/drain") return send(response, 202, "");
     if (request.method !== "PUT") return send(response, 404, "");
@@ -128,6 +135,11 @@ export class FakePool {
       ...(captcha && { captcha }),
     };
     send(response, 201, JSON.stringify(placed));
+  }
+
+  #openFeeds(): void {
+    if (this.mode.feed === "hold") return;
+    for (const response of this.#heldFeeds.splice(0)) send(response, 204, "");
   }
 
   #tellState(response: ServerResponse): void {
@@ -151,6 +163,7 @@ export class FakePool {
   /** Tests in workerd steer a pool over its own port: a body sets the mode; it answers what was asked so far and the seq of its next heartbeat. */
   #control(text: string, response: ServerResponse): void {
     if (text !== "") this.mode = FakePoolMode.parse(JSON.parse(text));
+    this.#openFeeds();
     this.seq += 1;
     const { calls, bootId, seq } = this;
     send(response, 200, JSON.stringify({ calls, bootId, seq }));

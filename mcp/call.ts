@@ -1,0 +1,71 @@
+import { LONG_MS } from "@svc/sdk/http/client.ts";
+import { within } from "@svc/sdk/http/deadline.ts";
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { answerOf } from "./answer.ts";
+import { refusalOf } from "./errors.ts";
+import type { Home } from "./home.ts";
+import { readArguments } from "./input.ts";
+import type { Tool, ToolResult } from "./tool.ts";
+
+/** Below the 60 s after which clients give up. */
+const PATIENCE_MS = 55_000;
+/** The sdk gives up before that, and says why. */
+const LONG_PATIENCE_MS = LONG_MS + 5_000;
+const SECOND_MS = 1000;
+
+/** Idle conversations lose their browsers after that. */
+const LEASE = { idleSeconds: 600 };
+
+/** What a call has of its client. */
+export interface Caller {
+  /** Aborted when the client cancels the call, or has gone. */
+  signal: AbortSignal;
+  progress: (message: string) => void;
+}
+
+/** Runs a tool, and tells its result or its error. */
+export async function call(
+  tool: Tool,
+  given: unknown,
+  home: Home,
+  caller: Caller,
+): Promise<CallToolResult> {
+  try {
+    const args = readArguments(tool, given);
+    return answerOf(tool, await inTime(tool, args, home, caller));
+  } catch (error) {
+    return refusalOf(error, tool, home);
+  }
+}
+
+/** Runs a tool within its time, in its turn. */
+function inTime(
+  tool: Tool,
+  args: Record<string, unknown>,
+  home: Home,
+  caller: Caller,
+): Promise<ToolResult> {
+  const ms = patienceMs(tool) + askedMs(args);
+  return within({ signal: caller.signal, timeoutMs: ms }, async ({ signal }) => {
+    const { svc, WebSocket, defaultProfile, opened } = home;
+    const { progress } = caller;
+    const context = { svc, WebSocket, defaultProfile, opened, progress, lease: LEASE, signal };
+    const { sessionId: id } = args;
+    if (tool.turn === "none" || typeof id !== "string") return tool.run(args, context);
+    const kind = tool.name.startsWith("svc_browser_") ? "browser" : "machine";
+    const end = await home.turns.take({ kind, id }, { lastsMs: ms, signal });
+    try {
+      return await tool.run(args, context);
+    } finally {
+      end();
+    }
+  });
+}
+
+const patienceMs = (tool: Tool): number =>
+  tool.patienceMs ?? (tool.turn === "none" ? LONG_PATIENCE_MS : PATIENCE_MS);
+
+/** What the arguments ask for themselves. */
+function askedMs({ timeoutSeconds = 0, waitSeconds = 0 }: Record<string, unknown>): number {
+  return (Number(timeoutSeconds) + Number(waitSeconds)) * SECOND_MS;
+}

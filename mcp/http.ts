@@ -1,0 +1,17 @@
+import { LIMITS } from "@svc/contract/limits.ts";
+import { createMcpHandler } from "@modelcontextprotocol/server";
+import type { Home } from "./home.ts";
+import { mcpServer } from "./server.ts";
+import type { Tool } from "./tool.ts";
+
+/** Answers one HTTP request of an MCP client. Nothing is kept between requests: a session is an argument of a tool. */
+export function serveHttp(request: Request, tools: readonly Tool[], home: Home): Promise<Response> {
+  const handler = createMcpHandler(() => mcpServer(tools, home), {
+    maxRequestBodySize: LIMITS.toolCallBytes,
+    // The table never changes, so there is nothing to subscribe to.
+    maxSubscriptions: 0,
+    onerror: (error) =>
+      home.log("mcp_request_failed", { requestId: home.requestId(), reason: error }),
+  });
+  return handler.fetch(request);
+}

@@ -1,0 +1,31 @@
+import { ToolError } from "./tool.ts";
+
+/** What a call works on, by its `sessionId`. */
+export type Subject = { kind: "browser" | "machine"; id: string };
+
+/** How long a turn may be waited for and had, together. */
+export interface TurnLimits {
+  lastsMs: number;
+  /** Aborted when the call is over, however it ends: the turn ends with it. */
+  signal: AbortSignal;
+}
+
+/** The order of calls on one session. */
+export interface Turns {
+  /**
+   * Waits until earlier calls on the session are over; what it answers ends the turn. Renews a browser's lease. Throws
+   * `HandoffActive` when a person has the session, and `SessionBusy` when too many calls wait.
+   */
+  take(subject: Subject, limits: TurnLimits): Promise<() => void>;
+}
+
+/** A person has the session. */
+export const handoffActive = (): ToolError =>
+  new ToolError("HandoffActive", "A person has this session, and tools are refused meanwhile.");
+
+/** Its turn did not come. */
+export const sessionBusy = (): ToolError =>
+  new ToolError(
+    "SessionBusy",
+    "Earlier calls on this session are still running, and this one was not begun. Wait for their answers.",
+  );
