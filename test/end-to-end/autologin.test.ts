@@ -1,6 +1,7 @@
 import { AutologinResult, AutologinSites } from "@svc/contract/browser/autologin.ts";
 import { ConsoleToken } from "@svc/contract/browser/login.ts";
 import { Profile } from "@svc/contract/browser/profile.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { type Page, chromium } from "playwright-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { ACCOUNT, type LoginSite, startLoginSite } from "../support/process/login-site.ts";
@@ -93,6 +94,10 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     const { id } = await prepared("home");
     // The home page has no form, and is where one is signed in.
     expect(await result(id)).toMatchObject({ status: "already_logged_in" });
+    // The run was nobody's presence: a session that nobody has come to yet goes on waiting.
+    const endedAt = Date.now();
+    while (Date.now() < endedAt + 2 * LIMITS.lingerMs)
+      expect((await rig.read(id)).status).toBe("active");
     const other = await prepared("one", { checkSelector: "#user", checkUrl: undefined });
     expect(await result(other.id)).toMatchObject({ status: "already_logged_in" });
     const before = site.attempts;

@@ -4,6 +4,7 @@ import { Handoff } from "@svc/contract/browser/take-over.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { mcpClient } from "../support/mcp-client.ts";
 import { ACCOUNT, type LoginSite, startLoginSite } from "../support/process/login-site.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { openPersonsBrowser } from "../support/process/persons-browser.ts";
@@ -176,6 +177,29 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
     expect((await ended(id, asked)).status).toBe("cancelled");
     await observer.until(({ frames }) => frames.length > 0);
     await rig.release(id);
+  });
+
+  test("is asked for and waited for by tools, which are refused meanwhile", async () => {
+    const { sessionId } = await rig.created({ lease: { idleSeconds: 600 } });
+    await using tools = await mcpClient({ url: rig.gateway.url, key: rig.key });
+    const none = await tools.call("svc_browser_await_login", { sessionId });
+    expect(none.text).toMatch(/^NoHandoff/);
+    const asked = await tools.call("svc_browser_login", { sessionId, url: `${site.url}one` });
+    expect(asked.json).toMatchObject({ status: "pending", liveUrl: expect.any(String) });
+    const refused = await tools.call("svc_browser_autologin_site", { sessionId, site: "a.test" });
+    expect(refused.text).toMatch(/^HandoffActive/);
+    const waited = { sessionId, timeoutSeconds: 1 };
+    const soon = await tools.call("svc_browser_await_login", waited);
+    expect(soon.json).toEqual({ status: "pending" });
+    await opened(String(asked.json["liveUrl"]));
+    const host = person.locator("#host", { hasText: site.address });
+    await host.waitFor(PATIENCE);
+    await person.locator("#done").click();
+    const done = await tools.call("svc_browser_await_login", { sessionId });
+    expect(done.structured).toEqual({ status: "completed", url: `${site.url}one` });
+    const bare = await tools.call("svc_browser_autologin_status", { sessionId });
+    expect(bare.text).toMatch(/^NoProfile/);
+    await rig.release(sessionId);
   });
 
   test("ends by its URL also when they have closed their page before", async () => {
