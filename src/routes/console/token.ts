@@ -1,6 +1,6 @@
 import type { ConsoleToken } from "@svc/contract/browser/login.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { mintConsoleToken } from "@svc/contract/tokens.ts";
+import { mintConsoleToken } from "@svc/contract/tokens/console.ts";
 import type { Handler } from "../../context.ts";
 
 const SECOND_MS = 1_000;

@@ -1,5 +1,5 @@
 import { ConsoleToken } from "@svc/contract/browser/login.ts";
-import { mintConsoleToken } from "@svc/contract/tokens.ts";
+import { mintConsoleToken } from "@svc/contract/tokens/console.ts";
 import { expect, test } from "vitest";
 import { ADMIN_TOKEN, SIGNING_SECRET } from "../../support/secrets.ts";
 import { call, newOrg } from "../../support/worker/gateway.ts";

@@ -16,7 +16,8 @@ const STEP_MS = 30_000;
 
 /** Written apart from the product's own: RFC 6238 with the defaults of everybody, from base32. */
 export function codeOf(secret: string, now: number): string {
-  const bits = [...secret]
+  const bits = secret
+    .split("")
     .map((sign) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(sign).toString(2).padStart(5, "0"))
     .join("");
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));

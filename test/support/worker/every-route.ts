@@ -1,5 +1,6 @@
 import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
-import { mintConsoleToken, mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
+import { mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
+import { mintConsoleToken } from "@svc/contract/tokens/console.ts";
 import { expect, test } from "vitest";
 import { calledPath, filled } from "../called-path.ts";
 import { call, codeOf, json, newOrg } from "./gateway.ts";
