@@ -20,8 +20,6 @@ const STEPS: Readonly<Record<string, Step>> = {
   PlanLimitExceeded: () => `${IN_VAIN}: delete what is no longer needed, or change the plan.`,
   NotEntitled: () => `${IN_VAIN}: the plan has to be changed.`,
   InvalidSessionId: () => "Use a sessionId that svc_browser_create returned.",
-  NotFound: (_told, tool) =>
-    "sessionId" in tool.input.shape ? "svc_list shows the sandboxes and desktops there are." : "",
   ProfileNotFound: () => "svc_browser_profiles lists the profiles there are.",
   NotRunning: (_told, tool) =>
     isOfBrowsers(tool)
@@ -33,8 +31,12 @@ const STEPS: Readonly<Record<string, Step>> = {
   InternalError: () => "If it happens again, report that id.",
 };
 
+/** A reason that names a tool says what to do itself. */
+const NAMES_A_TOOL = /\bsvc_(?!live_)/;
+
 /** The next step after an error; empty when its reason says all. */
 export function nextStep(told: Told, tool: Tool): string {
+  if (NAMES_A_TOOL.test(told.reason)) return "";
   const step = Object.hasOwn(STEPS, told.code) ? STEPS[told.code]?.(told, tool) : undefined;
   return step ?? (told.body.retryable === true ? AGAIN : "");
 }

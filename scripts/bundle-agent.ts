@@ -51,6 +51,9 @@ async function bundle(source: string, define: Record<string, string>): Promise<O
   return file;
 }
 
+/** Where a VM host looks for what runs inside its machines. */
+export const AGENT = "dist/guest-agent/agent.mjs";
+
 /** Writes the bundle for the machines' images, whole or not at all, and returns its hash. */
 export async function writeAgent(path: string): Promise<string> {
   const { text, sha256 } = await bundleAgent();

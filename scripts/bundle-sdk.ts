@@ -12,7 +12,7 @@ export async function bundleSdk(): Promise<Record<"index.js" | "cdp.js", string>
   const bundle = async (input: string): Promise<string> => {
     // rolldown's result is smaller than that of esbuild.
     const build = await rolldown({ input, platform: "neutral" });
-    const { output } = await build.generate({ format: "esm", minify: true });
+    const { output } = await build.generate({ format: "esm", minify: true, comments: false });
     await build.close();
     const [{ code, imports, dynamicImports }, ...others] = output;
     if (others.length > 0 || imports.length > 0 || dynamicImports.length > 0)

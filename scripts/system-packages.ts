@@ -40,6 +40,8 @@ const KERNELS: Packages = {
   "python3-pandas": { module: "pandas" },
   "python3-matplotlib": { module: "matplotlib" },
 };
+/** To run the examples of the pages, as their tests do. */
+const EXAMPLES: Packages = { curl: ["curl"], jq: ["jq"], python3: ["python3"] };
 const APT_MS = 10 * 60_000;
 
 /**
@@ -64,9 +66,29 @@ export function ensureKernelPackages(): void {
   ensure("tests of Python contexts are", KERNELS);
 }
 
+/** For tests of the examples of pages. */
+export function ensureExamplePackages(): void {
+  ensure("tests of the examples of pages are", EXAMPLES);
+}
+
 /** The packages for videos and fonts that this machine lacks. */
 export function missingForPages(): string[] {
   return missing(PAGES);
+}
+
+/** What system packages are for, and those of them that this machine lacks, with the line that installs them. */
+export function systemPackages(): { what: string; missing: string[]; fix: string }[] {
+  const groups = {
+    browsers: BROWSERS,
+    "stealth browsers": STEALTH,
+    "videos and fonts": PAGES,
+    sandboxes: MACHINES,
+    "recordings of desktops": RECORDINGS,
+  };
+  return Object.entries(groups).map(([what, packages]) => {
+    const lacking = missing(packages);
+    return { what, missing: lacking, fix: advice(lacking).replace(/^:? /, "") };
+  });
 }
 
 function ensure(what: string, packages: Packages): void {

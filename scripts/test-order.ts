@@ -11,8 +11,10 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/end-to-end/desktop-lives.test.ts": 140,
   "test/vm-host/volumes/faults.test.ts": 110,
   "test/vm-host/desktops/computer.test.ts": 150,
+  "test/mcp/machine/real-machines.test.ts": 120,
   "test/vm-host/volumes/volumes.test.ts": 95,
   "test/vm-host/images/on-use.test.ts": 90,
+  "test/docs/programs.test.ts": 65,
   "test/vm-host/volumes/live.test.ts": 83,
   "test/vm-host/builds/packages.test.ts": 73,
   "test/vm-host/states/kill-points.test.ts": 73,
@@ -70,6 +72,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/durable-objects/sandbox/attempts.test.ts": 16,
   "test/house/lint.test.ts": 16,
   "test/durable-objects/session/session.test.ts": 15,
+  "test/end-to-end/docs-page.test.ts": 18,
   "test/browser-pool/customer.test.ts": 13,
   "test/durable-objects/template/faults.test.ts": 13,
   "test/guest-agent/channel.test.ts": 13,
@@ -84,7 +87,7 @@ const OTHER_SECONDS = 3;
 
 /** Files that run emulated machines. Machines of two files at once slow each other down far beyond twice. */
 const MACHINES =
-  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready)|sdk\/machines)/;
+  /^test\/(vm-host\/|end-to-end\/(template|two-hosts|sandbox|rests|snapshots|shared|volumes)|start\/(machines|ready)|sdk\/machines|docs\/programs)/;
 
 /**
  * The order of test files for two workers: one is mostly at files with machines, which take processors, while the other is at

@@ -30,17 +30,22 @@ export class Desktops {
     return this.#context.http.call("GET /desktops/:id", { ...options, params: { id } });
   }
 
+  /** A desktop by its id. Nothing is asked: whether it lives, the first call tells. `await using` leaves it alone. */
+  at(id: string): Desktop {
+    return new Desktop(this.#context, id).keep();
+  }
+
   /** A desktop that lives already; one that is paused is resumed first. `await using` leaves it alone. */
   async connect(id: string, options: CallOptions = {}): Promise<Desktop> {
     const { status } = await this.get(id, options);
-    const desktop = new Desktop(this.#context, id).keep();
+    const desktop = this.at(id);
     if (status === "paused") await desktop.resume(options);
     return desktop;
   }
 
   /** Destroys a desktop; repeating it is fine. An unknown id throws `NotFoundError`. */
-  async kill(id: string, options: CallOptions = {}): Promise<void> {
-    await this.#context.http.call("DELETE /desktops/:id", { ...options, params: { id } });
+  kill(id: string, options: CallOptions = {}): Promise<void> {
+    return this.at(id).kill(options);
   }
 }
 

@@ -48,13 +48,18 @@ export class Sandboxes {
 
   /** Reads a sandbox. It counts as use. */
   get(id: string, options: CallOptions = {}): Promise<SandboxRecord> {
-    return this.#context.http.call("GET /sandboxes/:id", { ...options, params: { id } });
+    return this.at(id).record(options);
+  }
+
+  /** A sandbox, or a desktop, by its id. Nothing is asked: whether it lives, the first call tells. `await using` leaves it alone. */
+  at(id: string): Sandbox {
+    return new Sandbox(this.#context, id).keep();
   }
 
   /** A sandbox that lives already; one that is paused is resumed first. `await using` leaves it alone. */
   async connect(id: string, options: CallOptions = {}): Promise<Sandbox> {
     const { state } = await this.get(id, options);
-    const sandbox = new Sandbox(this.#context, id).keep();
+    const sandbox = this.at(id);
     if (state === "paused" || state === "archived") await sandbox.resume(options);
     return sandbox;
   }
@@ -69,8 +74,8 @@ export class Sandboxes {
   }
 
   /** Destroys a sandbox; repeating it is fine. An unknown id throws `NotFoundError`. */
-  async kill(id: string, options: CallOptions = {}): Promise<void> {
-    await this.#context.http.call("DELETE /sandboxes/:id", { ...options, params: { id } });
+  kill(id: string, options: CallOptions = {}): Promise<void> {
+    return this.at(id).kill(options);
   }
 }
 

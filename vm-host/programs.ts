@@ -30,6 +30,8 @@ export async function run(
     ...(signal && { signal }),
     ...(timeoutMs !== undefined && { timeout: timeoutMs }),
   });
+  // A program that ends before it has read its input says by its end what is wrong.
+  child.stdin?.on("error", () => {});
   child.stdin?.end(input);
   let output = "";
   let words = "";

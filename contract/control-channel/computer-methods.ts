@@ -15,6 +15,9 @@ const side = z.int().min(1).max(SCREEN_MOST.width);
 /** Longest text of one `computer.type`. */
 export const TYPED_CHARACTERS = 10_000;
 
+/** Longest time that a button stays down without its client: a model that drags by several calls thinks between them. */
+export const HELD_BUTTON_MS = 120_000;
+
 /** Longest text of the clipboard, in UTF-8: a request with it fits into a message. */
 export const CLIPBOARD_BYTES = 1_000_000;
 
@@ -74,7 +77,11 @@ export const COMPUTER_METHODS = {
     result: z.object({ width: z.int(), height: z.int(), format: z.enum(["png", "jpeg"]) }),
   },
   "computer.move": { params: z.object(place), result: ok },
-  "computer.down": { params: z.object({ button }), result: ok },
+  /** The button goes up when the socket of its client ends, or `holdMs` later. `computer.up` of any client lets go of it. */
+  "computer.down": {
+    params: z.object({ button, holdMs: z.int().min(0).max(HELD_BUTTON_MS).default(0) }),
+    result: ok,
+  },
   "computer.up": { params: z.object({ button }), result: ok },
   "computer.click": {
     params: z.object({ ...here, button, count: z.int().min(1).max(3).default(1) }),

@@ -29,6 +29,7 @@ export const DESKTOPS = {
     summary: "Create a desktop: a microVM with a screen.",
     idempotent: true,
     request: CreateDesktop,
+    example: { resolution: "1280x720" },
     success: { status: 201, body: DesktopCreated },
     errors: createSandbox.errors.filter((code) => !NOT_OF_DESKTOPS.includes(code)),
   },

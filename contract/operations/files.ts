@@ -80,5 +80,9 @@ export const FILES = {
     method: "PUT",
     summary: "Write a file by a signed URL: raw bytes, folders are made. It counts as activity.",
   },
-  uploadFileByPost: { ...upload, method: "POST", summary: "The same as PUT." },
+  uploadFileByPost: {
+    ...upload,
+    method: "POST",
+    summary: "Write a file by a signed URL, as PUT does.",
+  },
 } as const satisfies Record<string, Operation>;

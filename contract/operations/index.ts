@@ -36,5 +36,22 @@ export const OPERATIONS = {
   ...ADMIN,
   ...INTERNAL,
 } as const;
+/** The operations that customers and operators call, by subject. */
+export const SUBJECTS = {
+  "Browser sessions": SESSIONS,
+  Profiles: PROFILES,
+  Sandboxes: SANDBOXES,
+  Snapshots: SNAPSHOTS,
+  Desktops: DESKTOPS,
+  Volumes: VOLUMES,
+  Templates: TEMPLATES,
+  Files: FILES,
+  Ports: PORTS,
+  Proxy: PROXY,
+  Usage: USAGE,
+  Health: HEALTH,
+  Objects: OBJECTS,
+  "Operator API": ADMIN,
+} as const;
 /** The name of an operation. */
 export type OperationName = keyof typeof OPERATIONS;

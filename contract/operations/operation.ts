@@ -15,7 +15,7 @@ export interface Operation {
   method: Method;
   /** With `:name` parameters. A `:id` under /sessions is a signed session id. */
   path: `/${string}`;
-  /** One sentence. */
+  /** The first sentence says what it does: lists show it alone. */
   summary: string;
   auth: Auth;
   /** Longest request body; a longer body is 413 before it is read. */
@@ -29,6 +29,8 @@ export interface Operation {
   /** Query parameters, for the documents. */
   query?: Readonly<Record<string, { isRequired?: true; description: string }>>;
   request?: z.ZodType;
+  /** A body that does something useful as it stands, for the documents. */
+  example?: Readonly<Record<string, unknown>>;
   /** Status of success and its body; null = no body. */
   success: { status: 200 | 201 | 202 | 204; body: z.ZodType | null };
   /** Error codes of the operation, beside those of its credential and its body cap. */

@@ -33,6 +33,7 @@ export const PROFILES = {
     auth: "key",
     bodyBytes,
     request: CreateProfile,
+    example: { name: "work" },
     success: { status: 201, body: Profile },
     errors: ["InvalidJson", "ValidationError", "PlanLimitExceeded", "ControlPlaneUnavailable"],
   },
@@ -52,6 +53,7 @@ export const PROFILES = {
     auth: "key",
     bodyBytes: LIMITS.profileSaveBodyBytes,
     request: SaveProfile,
+    example: { storageState: { cookies: [], origins: [] } },
     success: { status: 200, body: ProfileSaved },
     errors: [
       "InvalidJson",
@@ -70,6 +72,7 @@ export const PROFILES = {
     auth: "key",
     bodyBytes,
     request: LockProfile,
+    example: { idleSeconds: 60 },
     success: { status: 200, body: ProfileLock },
     errors: [
       "InvalidJson",
@@ -86,6 +89,7 @@ export const PROFILES = {
     auth: "key",
     bodyBytes,
     request: UnlockProfile,
+    example: { lease: "the lease of the lock" },
     success: { status: 204, body: null },
     errors: [
       "InvalidJson",
@@ -111,6 +115,7 @@ export const PROFILES = {
     auth: "key",
     bodyBytes,
     request: RestoreProfile,
+    example: { version: 1 },
     success: { status: 200, body: ProfileSaved },
     errors: [
       "InvalidJson",

@@ -38,6 +38,7 @@ export const SANDBOXES = {
       "Create a sandbox: a microVM of its own. The answer says what the machine got: a disk is at least as large as its image (4 GiB for built-in templates), also when `diskGb` is less, and a machine of a snapshot or custom template keeps that disk.",
     idempotent: true,
     request: CreateSandbox,
+    example: { template: "base" },
     success: { status: 201, body: SandboxCreated },
     errors: [
       "InvalidJson",
@@ -98,6 +99,7 @@ export const SANDBOXES = {
     path: "/sandboxes/:id/timeout",
     summary: "Change the idle window of a sandbox, from now.",
     request: SetTimeout,
+    example: { timeoutMs: 600_000 },
     success: { status: 200, body: TimeoutSet },
     errors: ["NotFound", "ObjectUnavailable"],
   },
@@ -131,6 +133,7 @@ export const SANDBOXES = {
     summary:
       "Run one command to its end. No shell reads it. `stdout` and `stderr` are two pipes without an order between them: run a shell with `2>&1` for one text in true order. `notUtf8` names the streams whose bytes were not UTF-8, `truncated` says that output beyond 8 MiB was dropped.",
     request: Exec,
+    example: { cmd: "python3", args: ["-c", "print(6*7)"] },
     success: { status: 200, body: ExecResult },
     errors: [
       "InvalidJson",

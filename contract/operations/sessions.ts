@@ -33,6 +33,7 @@ export const SESSIONS = {
     bodyBytes,
     idempotent: true,
     request: CreateSession,
+    example: { recording: true },
     success: { status: 201, body: SessionCreated },
     errors: [
       "ValidationError",
@@ -85,6 +86,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     request: RenewLease,
+    example: { idleSeconds: 60 },
     success: { status: 200, body: Lease },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "NotRunning"],
   },
@@ -114,6 +116,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     request: AskLiveToken,
+    example: { timeoutSeconds: 600 },
     success: { status: 200, body: LiveToken },
     errors: [
       "InvalidJson",
@@ -131,6 +134,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     request: SetAllowedDomains,
+    example: { domains: ["example.com"] },
     success: { status: 200, body: AllowedDomainsSet },
     errors: ["InvalidJson", "ValidationError", "InvalidSessionId", "PoolUnreachable"],
   },
@@ -172,6 +176,7 @@ export const SESSIONS = {
     auth: "key",
     bodyBytes,
     request: SaveSessionProfile,
+    example: { name: "work" },
     success: { status: 200, body: SessionProfileSaved },
     errors: [
       "InvalidJson",

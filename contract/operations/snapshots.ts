@@ -15,6 +15,7 @@ export const SNAPSHOTS = {
     summary: "Take a snapshot of a running or paused sandbox. A running sandbox runs on.",
     idempotent: true,
     request: CreateSnapshot,
+    example: { name: "ready" },
     success: { status: 201, body: SnapshotRecord },
     errors: [
       "InvalidJson",
@@ -68,6 +69,7 @@ export const SNAPSHOTS = {
     path: "/sandboxes/:id/revert",
     summary: "Revert a sandbox to one of its own snapshots. A paused sandbox runs afterwards.",
     request: RevertSandbox,
+    example: { snapshotId: "snap_…" },
     success: { status: 200, body: SandboxResumed },
     errors: [
       "InvalidJson",

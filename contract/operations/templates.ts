@@ -16,6 +16,10 @@ export const TEMPLATES = {
       "Build a template: machines made of it start where the build ended. Its disk is at least as large as the image it begins with.",
     idempotent: true,
     request: CreateTemplate,
+    example: {
+      name: "jq",
+      compiled: { from: { template: "base" }, steps: [{ type: "apt", packages: ["jq"] }] },
+    },
     success: { status: 202, body: Template },
     errors: [
       "InvalidJson",

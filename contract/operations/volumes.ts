@@ -12,6 +12,7 @@ export const VOLUMES = {
     path: "/volumes",
     summary: "Create a volume: storage that outlives a machine.",
     request: CreateVolume,
+    example: { name: "data" },
     success: { status: 201, body: Volume },
     errors: [
       "InvalidJson",

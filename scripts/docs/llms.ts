@@ -1,3 +1,5 @@
+import { apiDocument } from "./api.ts";
+import { guides, pageText } from "./guides.ts";
 import { PUBLIC } from "./operations.ts";
 
 /** llms.txt: what a model needs to know to use the service. */
@@ -9,7 +11,7 @@ export function llmsText(): string {
 
 > Browsers and Linux machines on demand. One REST call creates a browser session, and two WebSocket URLs drive its Chromium. One REST call creates a sandbox, a microVM that runs commands.
 
-Authenticate with \`Authorization: Bearer svc_live_<id>_<secret>\`. The whole API as OpenAPI 3.1 is at /openapi.json.
+Authenticate with \`Authorization: Bearer svc_live_<id>_<secret>\`. The whole API as OpenAPI 3.1 is at /openapi.json, guides by task, the TypeScript client and the API as one text at /llms-full.txt.
 
 ## A browser
 
@@ -26,8 +28,20 @@ Authenticate with \`Authorization: Bearer svc_live_<id>_<secret>\`. The whole AP
 
 Retry only what says "retryable": true, and 502, 503, 504. Never retry a 429: release a session or sandbox instead; the body names the holders.
 
+## Guides
+
+${guides()
+  .map(({ title, about }) => `- [${title}](/llms-full.txt): ${about}`)
+  .join("\n")}
+
 ## Operations
 
 ${operations.join("\n")}
 `;
+}
+
+/** llms-full.txt: every guide, the TypeScript client and the API as one text. */
+export function llmsFullText(): string {
+  const files = [...guides().map(({ file }) => file), "docs/SDK.md"];
+  return [llmsText(), ...files.map(pageText), apiDocument()].join("\n");
 }

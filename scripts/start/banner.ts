@@ -21,6 +21,7 @@ export function banner({ base, newKey, keyFile, table }: Told): string {
   return `
   base URL  ${base}
   key       ${newKey === null ? `in ${file}` : `${newKey} (shown this once, kept in ${file})`}
+  API       ${base}/docs, to read and to try
 
   export SVC_API_KEY=$(cat ${file})
   curl -X POST ${base}/sessions -H "Authorization: Bearer $SVC_API_KEY"

@@ -7,6 +7,7 @@ import type {
 import { FRAME_PAYLOAD_BYTES } from "@svc/contract/control-channel/frames.ts";
 import { isRefused } from "@svc/contract/control-channel/refusals.ts";
 import { RPC_CODES, RpcError } from "@svc/contract/control-channel/rpc-error.ts";
+import { joined } from "../bytes.ts";
 import type { WebSocketClass } from "../context.ts";
 import { ApiError, ConnectionError, ControlError, SvcError } from "../errors.ts";
 import { type CallOptions, type Limits, linked, sleep, within } from "../http/deadline.ts";
@@ -89,6 +90,22 @@ export class Channel {
     );
   }
 
+  /** Calls a method that only reads, again where its connection was lost, and keeps the bytes that it sends. */
+  async read<Name extends MethodName>(
+    method: Name,
+    params: Params<Name>,
+    options: CallOptions,
+  ): Promise<[Result<Name>, Uint8Array]> {
+    return this.use(options, (limits) =>
+      this.attempt(limits, true, async (connection) => {
+        const parts: Uint8Array[] = [];
+        const onBytes = (_channel: number, bytes: Uint8Array): void => void parts.push(bytes);
+        const rpc = { onBytes, signal: limits.signal };
+        return [await this.begin(connection, method, params, rpc).result, joined(parts)];
+      }),
+    );
+  }
+
   /** Does work on a connection; work that is safe to do twice is done again when the connection was lost. */
   async attempt<Value>(
     limits: Limits,
@@ -162,6 +179,8 @@ export class Channel {
   /** The connection that is open, or a new one. */
   async connection({ signal }: Limits): Promise<Connection> {
     for (let dead = 0; dead < REPEATS_MOST; dead += 1) {
+      // Who has been ended opens none.
+      signal.throwIfAborted();
       const opening = (this.#opening ??= this.#open());
       // Others may wait for it too: the signal ends this wait alone.
       const connection = await within({ signal }, () => opening.connection);

@@ -1,4 +1,3 @@
-import { joined } from "../bytes.ts";
 import type { CallOptions } from "../http/deadline.ts";
 import type { Params, Result } from "@svc/contract/control-channel/method-types.ts";
 import type { Channel } from "./channel.ts";
@@ -25,8 +24,12 @@ interface Asked {
   cursor(options?: CallOptions): Answer<"computer.cursor">;
   /** Moves the mouse. */
   move(x: number, y: number, options?: CallOptions): Answer<"computer.move">;
-  /** Presses a button of the mouse (`left` unless said) and holds it. */
-  down(button?: Button, options?: CallOptions): Answer<"computer.down">;
+  /** Presses a button of the mouse (`left` unless said) and holds it: as long as this client is connected, and `holdMs` more. */
+  down(
+    button?: Button,
+    wanted?: Rest<"computer.down", "button">,
+    options?: CallOptions,
+  ): Answer<"computer.down">;
   /** Lets go of a button of the mouse. */
   up(button?: Button, options?: CallOptions): Answer<"computer.up">;
   /** Clicks, where the mouse is or at `x`, `y`; `count` 2 is a double click. */
@@ -77,7 +80,7 @@ export function computerOf(channel: Channel): Computer {
     screen: "",
     cursor: "",
     move: "x y",
-    down: "button",
+    down: "button *",
     up: "button",
     click: "*",
     drag: "*",
@@ -97,10 +100,8 @@ export function computerOf(channel: Channel): Computer {
   return {
     ...asked,
     screenshot: async (wanted = {}, options = {}) => {
-      const parts: Uint8Array[] = [];
-      const onBytes = (_channel: number, bytes: Uint8Array): void => void parts.push(bytes);
-      const taken = await channel.ask("computer.screenshot", wanted, options, onBytes);
-      return { ...taken, bytes: joined(parts) };
+      const [taken, bytes] = await channel.read("computer.screenshot", wanted, options);
+      return { ...taken, bytes };
     },
   };
 }

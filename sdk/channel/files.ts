@@ -1,7 +1,7 @@
 import { CHANNELS } from "@svc/contract/control-channel/binary-frame.ts";
 import type { FileEvent } from "@svc/contract/control-channel/file-methods.ts";
 import type { Stream } from "@svc/contract/control-channel/stream.ts";
-import { type Data, joined, partsOf } from "../bytes.ts";
+import { type Data, partsOf } from "../bytes.ts";
 import { ControlError } from "../errors.ts";
 import { type CallOptions, linked } from "../http/deadline.ts";
 import type { Params, Result } from "@svc/contract/control-channel/method-types.ts";
@@ -21,6 +21,11 @@ export type FileChange = Omit<FileEvent, "id">;
 export interface ReadOptions extends CallOptions {
   offset?: number | undefined;
   length?: number | undefined;
+}
+
+/** What was read of a file. */
+export interface FilePart extends Result<"files.read"> {
+  data: Uint8Array;
 }
 
 /** How a file is written. */
@@ -47,17 +52,18 @@ class Streams {
   }
 
   /** Reads a file as bytes. */
-  readBytes(path: string, { offset, length, ...options }: ReadOptions = {}): Promise<Uint8Array> {
+  async readBytes(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return (await this.readPart(path, options)).data;
+  }
+
+  /** Reads a file, or a part of it, with how many bytes all of it has. Files in `/proc` say 0. */
+  async readPart(
+    path: string,
+    { offset, length, ...options }: ReadOptions = {},
+  ): Promise<FilePart> {
     const params = { path, offset, length };
-    return this.#channel.use(options, (limits) =>
-      this.#channel.attempt(limits, true, async (connection) => {
-        const parts: Uint8Array[] = [];
-        const onBytes = (_channel: number, bytes: Uint8Array): void => void parts.push(bytes);
-        const { signal } = limits;
-        await this.#channel.begin(connection, "files.read", params, { onBytes, signal }).result;
-        return joined(parts);
-      }),
-    );
+    const [facts, data] = await this.#channel.read("files.read", params, options);
+    return { ...facts, data };
   }
 
   /** Reads a file as a stream, as fast as it is taken. No limit of time unless `timeoutMs` says one; a lost connection is a `ConnectionError`. */

@@ -14,7 +14,10 @@ vi.setConfig({ testTimeout: 240_000 });
 const SITE = "127.0.0.1";
 
 const site: LoginSite = await startLoginSite();
-const rig = await WatchingRig.start(site, [site.otherAddress]);
+const rig = await WatchingRig.start(
+  { SVC_EGRESS_ALLOW: `${site.address},${site.otherAddress}` },
+  site,
+);
 afterAll(() => rig.close());
 
 /** A profile with a saved login, and a session that begins with it. */

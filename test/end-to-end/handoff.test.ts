@@ -14,7 +14,7 @@ const PATIENCE = { timeout: 90_000, interval: 100 };
 vi.setConfig({ testTimeout: 240_000 });
 
 const site: LoginSite = await startLoginSite();
-const rig = await WatchingRig.start(site);
+const rig = await WatchingRig.start({}, site);
 afterAll(() => rig.close());
 
 /** Where the middle of an element of the session's page is in the person's window. */

@@ -45,6 +45,7 @@ test("every answer carries a request id", async () => {
 test.each([
   ["/openapi.json", "application/json", '"openapi": "3.1.0"'],
   ["/llms.txt", "text/plain", "POST /sessions"],
+  ["/llms-full.txt", "text/plain", "# Fork ten ways from one state"],
 ])("%s is served without a key", async (path, type, text) => {
   const response = await call(path);
   expect(response.status).toBe(200);

@@ -220,6 +220,19 @@ test("a terminal is typed into, resized and read over a lost connection", async 
   await reading;
 });
 
+test("a machine that is closed while it is used opens no other socket", async () => {
+  const process = await box.commands.start("sleep", ["1000"]);
+  const waiting = process.wait();
+  const failed = waiting.catch((error: unknown) => error);
+  await box.files.stat("/");
+  const before = rig.opened;
+  box.close();
+  expect(await failed).toBeInstanceOf(ConnectionError);
+  await vi.waitFor(() => expect(rig.open).toBe(0), { timeout: 60_000 });
+  expect(rig.opened).toBe(before);
+  await box.commands.kill(process.id, "SIGKILL");
+});
+
 describe("a machine that is not there", () => {
   test("is told by its record: paused, or unknown", async () => {
     const other = await rig.svc().sandboxes.create();

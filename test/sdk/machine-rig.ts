@@ -52,6 +52,11 @@ export class MachineRig {
     return this.agent.home;
   }
 
+  /** How many control sockets are open. */
+  get open(): number {
+    return this.#clients.size;
+  }
+
   /** Loses all control connections, without a word. */
   cutAll(): void {
     for (const client of this.#clients) client.terminate();

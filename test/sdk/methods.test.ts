@@ -141,7 +141,7 @@ const CALLS: Record<Exclude<Name, "code.attach" | "commands.run">, () => Promise
       region: { x: 0, y: 0, width: 1, height: 1 },
     }),
   "computer.move": () => box.computer.move(1, 2),
-  "computer.down": () => box.computer.down("right"),
+  "computer.down": () => box.computer.down("right", { holdMs: 5 }),
   "computer.up": () => box.computer.up(),
   "computer.click": () => box.computer.click({ x: 1, y: 2, count: 2 }),
   "computer.drag": () => box.computer.drag({ fromX: 1, fromY: 2, toX: 3, toY: 4 }),

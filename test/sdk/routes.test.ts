@@ -160,6 +160,17 @@ test.each(listed)(
   },
 );
 
+test("a sandbox at an id is asked nothing before its first call, and is left alone at the end of its block", async () => {
+  asked.length = 0;
+  {
+    await using box = svc.sandboxes.at("s1");
+    await box.metrics();
+  }
+  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    "GET /sandboxes/s1/metrics",
+  ]);
+});
+
 test("types offer what the documents have, and the service goes on taking what they do not offer", () => {
   const proxy = { country: "us", session: "a-1", sessionDuration: 5, state: "ny" } as const;
   const offered: BrowserOptions = { stealth: true, captcha: true, profileId: null, proxy };

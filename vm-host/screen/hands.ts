@@ -14,6 +14,12 @@ const DRAG_STEP_MS = 16;
 /** So many characters are typed until the screen has taken them. */
 const TYPED_AT_ONCE = 50;
 
+/** Who presses a button, and how long it stays down once he has gone. */
+interface Hold {
+  by: object;
+  holdMs: number;
+}
+
 interface Drag {
   button: Button;
   durationMs: number;
@@ -30,6 +36,7 @@ export class Hands {
   readonly #screen: Touched;
   #at: Point = { x: 0, y: 0 };
   #buttons = 0;
+  readonly #holds = new Map<Button, Hold>();
   #tail: Promise<unknown> = Promise.resolve();
 
   readonly #where: () => Promise<Point>;
@@ -44,12 +51,27 @@ export class Hands {
     return this.#do((client) => this.#moveTo(client, to));
   }
 
-  press(button: Button, isDown: boolean): Promise<void> {
-    return this.#do(async (client) => {
-      await this.#look();
-      const bit = BUTTONS[button];
-      this.#point(client, isDown ? this.#buttons | bit : this.#buttons & ~bit);
-    });
+  /** Presses a button. It is down until somebody lets go of it, or who pressed it last has gone. */
+  hold(button: Button, hold: Hold): Promise<void> {
+    this.#holds.set(button, hold);
+    return this.#press(button, true);
+  }
+
+  letGo(button: Button): Promise<void> {
+    this.#holds.delete(button);
+    return this.#press(button, false);
+  }
+
+  /** Somebody has gone: no button that he holds stays down, or not longer than he has said. */
+  left(by: object): void {
+    for (const [button, hold] of this.#holds) {
+      if (hold.by !== by) continue;
+      const release = (): void => {
+        if (this.#holds.get(button) === hold) void this.letGo(button).catch(() => null);
+      };
+      if (hold.holdMs > 0) setTimeout(release, hold.holdMs).unref();
+      else release();
+    }
   }
 
   click(button: Button, count: number, to: Point | null): Promise<void> {
@@ -113,6 +135,14 @@ export class Hands {
         signal.throwIfAborted();
         this.#stroke(client, keys);
       }
+    });
+  }
+
+  #press(button: Button, isDown: boolean): Promise<void> {
+    return this.#do(async (client) => {
+      await this.#look();
+      const bit = BUTTONS[button];
+      this.#point(client, isDown ? this.#buttons | bit : this.#buttons & ~bit);
     });
   }
 

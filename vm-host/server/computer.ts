@@ -7,7 +7,7 @@ import type { Method, Methods } from "@svc/contract/control-channel/rpc-server.t
 import type { Vm } from "../machines/vm.ts";
 import { pointerOf } from "../machines/pointer.ts";
 import { encode } from "../screen/encode.ts";
-import type { Button, Hands } from "../screen/hands.ts";
+import type { Hands } from "../screen/hands.ts";
 import type { Point } from "../screen/path.ts";
 import type { Screen } from "../screen/screen.ts";
 import { desktopMethods } from "./desktop-methods.ts";
@@ -30,8 +30,6 @@ type Desktop = Pick<Vm, "guest" | "pictures"> & { screen: Screen };
 export class Computer {
   readonly methods: Methods;
   readonly #hands: Hands | null;
-  /** Buttons that this socket has pressed and not let go of. */
-  readonly #held = new Set<Button>();
 
   constructor(vm: Pick<Vm, "guest" | "screen" | "pictures">) {
     const { screen } = vm;
@@ -41,28 +39,23 @@ export class Computer {
     );
   }
 
-  /** The socket has ended: no button stays down. */
+  /** The socket has ended: no button that it pressed stays down, or not longer than it has said. */
   end(): void {
-    for (const button of this.#held) void this.#hands?.press(button, false).catch(() => null);
-    this.#held.clear();
+    this.#hands?.left(this);
   }
 
   #methodsOf(desktop: Desktop): Record<string, Method> {
     const { hands } = desktop.screen;
-    const press = async (button: Button, isDown: boolean) => {
-      if (isDown) this.#held.add(button);
-      else this.#held.delete(button);
-      await hands.press(button, isDown);
-      return DONE;
-    };
     const { "computer.down": down, "computer.up": up } = COMPUTER_METHODS;
     return {
       ...lookMethods(desktop),
       ...mouseMethods(hands),
       ...keyMethods(hands),
       ...desktopMethods(desktop),
-      "computer.down": method(down, ({ button }) => press(button, true)),
-      "computer.up": method(up, ({ button }) => press(button, false)),
+      "computer.down": method(down, ({ button, holdMs }) =>
+        done(hands.hold(button, { by: this, holdMs })),
+      ),
+      "computer.up": method(up, ({ button }) => done(hands.letGo(button))),
     };
   }
 }

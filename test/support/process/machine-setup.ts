@@ -1,4 +1,8 @@
-import { ensureKernelPackages, ensureMachinePackages } from "../../../scripts/system-packages.ts";
+import {
+  ensureExamplePackages,
+  ensureKernelPackages,
+  ensureMachinePackages,
+} from "../../../scripts/system-packages.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { buildHindrance, buildImage } from "../../../vm-host/images/build.ts";
 import type { Progress } from "../../../vm-host/images/progress.ts";
@@ -13,6 +17,7 @@ export default async function setup(): Promise<void> {
   ensureMachinePackages();
   if (!process.env.CI) return;
   ensureKernelPackages();
+  ensureExamplePackages();
   const hindrance = await buildHindrance();
   if (hindrance) throw new Error(`CI must have machines. ${hindrance}`);
   // Side by side: each waits for the network and the disk most of the time.

@@ -39,14 +39,12 @@ export class WatchingRig {
     this.#stateDir = stateDir;
   }
 
-  /** `egress`: addresses that browsers may reach besides the site's own. */
-  static async start(given?: Site, egress: string[] = []): Promise<WatchingRig> {
+  /** `env`: of the pool. `given`: another site than that of those who watch. */
+  static async start(env: Record<string, string> = {}, given?: Site): Promise<WatchingRig> {
     const site = given ?? (await startWatchingSite());
     const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
     const gateway = await testGateway(PATIENT, { port: 0, stateDir });
-    const pool = await PoolProcess.start(gateway, {
-      SVC_EGRESS_ALLOW: [site.address, ...egress].join(),
-    });
+    const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address, ...env });
     return new WatchingRig({ gateway, pool, site }, await gateway.newKey(), stateDir);
   }
 

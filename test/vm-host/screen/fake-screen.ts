@@ -23,8 +23,16 @@ function update({ width, height }: Size, pixels: number): Buffer {
   return Buffer.concat([Buffer.from([0, 0]), u16(parts.length), ...parts]);
 }
 
-/** A screen that answers each question for what has changed with the next of its changes, and then never again. */
-export function fakeScreen(socket: Duplex, size: Size, changes: Iterable<number>): void {
+/**
+ * A screen that answers each question for what has changed with the next of its changes, and then never again. `onPointer`
+ * hears which buttons are down whenever the pointer is told.
+ */
+export function fakeScreen(
+  socket: Duplex,
+  size: Size,
+  changes: Iterable<number>,
+  onPointer: (buttons: number) => void = () => {},
+): void {
   const next = changes[Symbol.iterator]();
   let heard = Buffer.alloc(0);
   // The version, the security type, and that it is shared; then messages.
@@ -39,6 +47,7 @@ export function fakeScreen(socket: Duplex, size: Size, changes: Iterable<number>
       const length = lengthOf(heard);
       if (length === null || heard.length < length) return;
       const [type, isIncremental] = heard;
+      if (type === 5) onPointer(heard.readUInt8(1));
       heard = heard.subarray(length);
       if (type !== 3) continue;
       if (isIncremental === 0) socket.write(update(size, size.width * size.height));
@@ -50,8 +59,8 @@ export function fakeScreen(socket: Duplex, size: Size, changes: Iterable<number>
   });
 }
 
-/** Of the messages that a client of ours sends: pixel format, encodings, a question for an update. */
+/** Of the messages that a client of ours sends: pixel format, encodings, a question for an update, a pointer. */
 function lengthOf(heard: Buffer): number | null {
   if (heard.length < 4) return null;
-  return { 0: 20, 2: 4 + 4 * heard.readUInt16BE(2), 3: 10 }[heard.readUInt8(0)] ?? null;
+  return { 0: 20, 2: 4 + 4 * heard.readUInt16BE(2), 3: 10, 5: 6 }[heard.readUInt8(0)] ?? null;
 }

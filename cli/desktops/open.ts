@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { pipeline } from "node:stream";
+import type { Cli } from "../cli.ts";
+import { UsageError } from "../errors.ts";
+import { styled } from "../terminal/colours.ts";
+
+/** The stream of a desktop is plain RFB: a port here leads any VNC viewer to it. */
+export async function openDesktop(
+  cli: Cli,
+  id: string,
+  { port = 0, viewOnly, url: isUrl }: { port?: number; viewOnly?: true; url?: true },
+): Promise<void> {
+  const { streamUrl } = await (await cli.svc()).desktops.connect(id);
+  const url = viewOnly ? `${streamUrl}?view=1` : streamUrl;
+  if (isUrl) return cli.print({ streamUrl: url }, url);
+  const server = createServer((viewer) => void lead(viewer, url)).listen(port, "127.0.0.1");
+  await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`Port ${port} cannot be used (${error.code}): pass another --port.`);
+  });
+  const address = `vnc://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  cli.print({ url: address }, address);
+  cli.note("Open it with a VNC viewer. Ctrl-C ends it; the desktop goes on.");
+  await once(process, "SIGINT");
+}
+
+async function lead(viewer: Socket, url: string): Promise<void> {
+  viewer.on("error", () => {});
+  const { createWebSocketStream, WebSocket } = await import("ws");
+  const socket = new WebSocket(url);
+  socket.on("close", (code, reason) => {
+    if (code > 1001) console.error(styled("dim", `${code} ${String(reason)}`, process.stderr));
+  });
+  const stream = createWebSocketStream(socket);
+  // Each end is the other one's end: the viewer says by itself what it lost.
+  pipeline(viewer, stream, () => {});
+  pipeline(stream, viewer, () => {});
+}

@@ -1,0 +1,102 @@
+import { Readable } from "node:stream";
+import type { Process } from "@svc/sdk/channel/process.ts";
+import type { Sandbox } from "@svc/sdk/sandboxes.ts";
+import type { Cli } from "../cli.ts";
+import { Ended, judge } from "../errors.ts";
+import { EXIT } from "../exit-codes.ts";
+import { oneLine } from "../terminal/plain.ts";
+import { readerGone, write } from "../terminal/pipes.ts";
+
+/** How a command runs. */
+export interface ExecOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+  /** False: its input is empty. */
+  stdin: boolean;
+}
+
+const PASSED_ON = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs a command inside, and ends as it does. */
+export async function exec(
+  cli: Cli,
+  id: string,
+  command: readonly string[],
+  options: ExecOptions,
+): Promise<never> {
+  const svc = await cli.svc();
+  try {
+    const box = await svc.sandboxes.connect(id);
+    throw new Ended(await (cli.isJson ? whole : streamed)(box, command, options));
+  } catch (error) {
+    if (error instanceof Ended) throw error;
+    console.error(`svc: ${oneLine(judge(error).line)}`);
+    throw new Ended(EXIT.execFailed);
+  }
+}
+
+/** The result as JSON, at its end. */
+async function whole(
+  box: Sandbox,
+  [cmd = "", ...args]: readonly string[],
+  { cwd, env, stdin }: ExecOptions,
+): Promise<number> {
+  const input = stdin && !process.stdin.isTTY ? inputStream() : undefined;
+  const result = await box.commands.run(cmd, args, { cwd, env, stdin: input });
+  console.log(JSON.stringify(result, null, 2));
+  return result.exitCode;
+}
+
+async function streamed(
+  box: Sandbox,
+  [cmd = "", ...args]: readonly string[],
+  { cwd, env, stdin }: ExecOptions,
+): Promise<number> {
+  const process = await box.commands.start(cmd, args, { cwd, env, hold: true });
+  const gone = readerGone();
+  const stop = passSignals(process);
+  // Nobody reads its output any more: a pipe inside the machine would end it the same way.
+  gone.addEventListener("abort", () => void process.kill("SIGKILL").catch(() => {}));
+  try {
+    const attachment = process.attach({
+      onBytes: (channel, bytes) => write(streamOf(channel), bytes),
+    });
+    const isOver = process.exited(attachment);
+    void feed(attachment, stdin);
+    const { exitCode, lostBytes } = await isOver;
+    if (lostBytes) console.error(`svc: ${lostBytes} bytes of output were lost with a connection.`);
+    return gone.aborted ? EXIT.brokenPipe : exitCode;
+  } finally {
+    stop();
+  }
+}
+
+const streamOf = (channel: 1 | 2): NodeJS.WriteStream =>
+  channel === 1 ? process.stdout : process.stderr;
+
+/** Input as it comes. A command that ends before it has read all of it is no error. */
+async function feed(attachment: ReturnType<Process["attach"]>, isWanted: boolean): Promise<void> {
+  try {
+    if (isWanted) for await (const part of process.stdin) await attachment.write(part as Buffer);
+    await attachment.endInput();
+  } catch {
+    // How the command ends says all that there is to say.
+  }
+}
+
+const inputStream = (): ReadableStream<Uint8Array> =>
+  Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
+
+/** Ctrl-C is the command's matter: what it does about it decides how this program ends. One that nobody reaches is left at the third. */
+function passSignals(command: Process): () => void {
+  let interrupts = 0;
+  const off = PASSED_ON.map((signal) => {
+    const pass = (): void => {
+      if (signal === "SIGINT" && (interrupts += 1) > 2) process.exit(EXIT.interrupted);
+      void command.kill(signal).catch(() => {});
+    };
+    process.on(signal, pass);
+    return () => process.off(signal, pass);
+  });
+  return () => off.forEach((stop) => stop());
+}

@@ -1,0 +1,8 @@
+import { stripVTControlCharacters } from "node:util";
+
+/** A text of somebody else's: no control character of it reaches the terminal. */
+export const plain = (text: string): string =>
+  stripVTControlCharacters(text).replaceAll(/\p{Cc}/gu, " ");
+
+/** The same in one line. */
+export const oneLine = (text: string): string => plain(text).replaceAll(/\s+/g, " ").trim();

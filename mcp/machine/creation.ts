@@ -1,0 +1,15 @@
+import type { Machine } from "@svc/sdk/machine.ts";
+import { within } from "@svc/sdk/http/deadline.ts";
+
+/** Waits for a machine that is being made. One that is made for nobody any more is destroyed: it would be billed. */
+export async function whenMade<Made extends Machine>(
+  making: Promise<Made>,
+  signal: AbortSignal,
+): Promise<Made> {
+  try {
+    return await within({ signal }, () => making);
+  } catch (error) {
+    if (signal.aborted) await making.then((machine) => machine.kill()).catch(() => {});
+    throw error;
+  }
+}

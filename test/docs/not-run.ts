@@ -1,0 +1,40 @@
+import type { Block } from "./blocks.ts";
+
+/** Blocks that no test runs, by page and first line, each with the reason. All others are run or parsed. */
+export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "README.md": {
+    "npm start": "it is the service itself: test/start",
+    "npm test": "it is the test",
+  },
+  "CONTRIBUTING.md": {
+    "npm start                  # the whole service on this machine":
+      "commands for people who work on the service; CI runs them",
+  },
+  "docs/CAPTCHA.md": {
+    "SVC_CAPTCHA_KEY=…                  # never in a log, an error or an argument":
+      "settings of a provider that costs money: test/end-to-end/captcha.test.ts",
+  },
+  "docs/DEPLOY.md": {
+    "npx wrangler d1 create svc                      # put its id into wrangler.toml":
+      "it changes a Cloudflare account",
+    "apt-get install --no-install-recommends chromium-headless-shell bubblewrap iproute2":
+      "it installs packages on a host and starts it: scripts/system-packages.ts has the same list",
+    "SVC_PROXY_RESIDENTIAL_URL='http://me-country-{country}[-state-{state}][-city-{city}]-session-{session}-ttl-{minutes}:pw@gate.example:8000'":
+      "settings of a provider that costs money: test/end-to-end/proxies.test.ts",
+  },
+  "docs/guides/tools-for-an-agent.md": {
+    'claude mcp add --transport http svc http://127.0.0.1:8787/mcp --header "Authorization: Bearer $SVC_API_KEY"':
+      "a command of another program",
+    "npm run bundle-mcp": "it builds a program in the clone itself: a build, no example",
+  },
+  "docs/guides/quickstart.md": {
+    "npm start": "it is the service itself: test/start",
+    "npm run bundle-sdk": "the tests have built it already: test/sdk",
+  },
+};
+
+/** Whether a block is not in that list. */
+export const isRun = ({ page, code }: Block): boolean =>
+  !Object.hasOwn(NOT_RUN[page] ?? {}, firstLine(code));
+
+export const firstLine = (code: string): string => code.split("\n", 1)[0] ?? "";
