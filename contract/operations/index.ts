@@ -39,7 +39,9 @@ export const OPERATIONS = {
 /** The operations that customers and operators call, by subject. */
 export const SUBJECTS = {
   "Browser sessions": SESSIONS,
+  "Hand-offs and logins": HANDOFFS,
   Profiles: PROFILES,
+  Console: CONSOLE,
   Sandboxes: SANDBOXES,
   Snapshots: SNAPSHOTS,
   Desktops: DESKTOPS,
