@@ -13,7 +13,7 @@ import { type Outcome, runLogin } from "./run.ts";
 const log = logOf("src");
 
 /** How long a run may take to tidy up when its time is over: to say where the page is, to empty it, to leave it. */
-export const TIDY_MS = 8_000;
+export const TIDY_MS = 12_000;
 const WHERE_MS = 2_000;
 
 /** A session and how to sign in to it. */
@@ -65,12 +65,21 @@ export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
     const text = "The session's browser did not answer. Look at the session, then try again.";
     throw new ApiError("PoolUnreachable", text);
   } finally {
-    await tidied(page);
+    await tidied(page, cdp, tab);
     closed(cdp);
   }
 }
 
-const tidied = (page: LoginPage | null): Promise<void> | undefined => page?.clear();
+/** Empties the page of a run that has not succeeded. A tab that does not answer is closed, and another one opened. */
+async function tidied(page: LoginPage | null, cdp: Cdp | null, tab: string): Promise<void> {
+  if (!page || !cdp || (await page.clear())) return;
+  const options = { timeoutMs: WHERE_MS };
+  const call = (method: string, params: object) =>
+    cdp.send(method, params, options).catch(() => {});
+  await call("Target.createTarget", { url: "about:blank" });
+  await call("Target.closeTarget", { targetId: tab });
+}
+
 const closed = (cdp: Cdp | null): void => cdp?.close();
 
 async function targetsOf(cdp: Cdp): Promise<Target[]> {

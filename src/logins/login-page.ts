@@ -99,12 +99,19 @@ export class LoginPage {
     if (stranger !== undefined) throw mismatch(`a frame of ${stranger}`, "");
   }
 
-  /** Nothing of the login stays in the page: its fields are emptied, or the page is left. The run itself may be over. */
-  async clear(): Promise<void> {
+  /**
+   * Nothing of the login stays in the page: its fields are emptied, or the page is left. False: it does not answer. The run
+   * itself may be over.
+   */
+  async clear(): Promise<boolean> {
     const left = await this.#evaluate(clearScript(this.#form.steps), BLANK_MS).catch(() => null);
-    if (left === 0) return;
+    if (left === 0) return true;
     const options = { timeoutMs: BLANK_MS };
-    await this.#page.send("Page.navigate", { url: "about:blank" }, options).catch(() => {});
+    const leaving = this.#page.send("Page.navigate", { url: "about:blank" }, options);
+    return leaving.then(
+      () => true,
+      () => false,
+    );
   }
 
   get isOver(): boolean {
