@@ -2,6 +2,7 @@ import type { AutologinResult } from "@svc/contract/browser/autologin.ts";
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { logOf } from "@svc/contract/log.ts";
 import type { Cdp } from "@svc/sdk/cdp.ts";
+import { Tabs } from "@svc/mcp/page/tabs.ts";
 import { sleep } from "@svc/sdk/http/deadline.ts";
 import * as z from "zod";
 import type { OpenLogin } from "../../control-plane/logins.ts";
@@ -32,7 +33,7 @@ const Targets = z.object({
 type Target = z.infer<typeof Targets>["targetInfos"][number];
 
 /**
- * Signs in with a saved login, in the session's first tab. It ends when its time is over, whatever the page does, and
+ * Signs in with a saved login, in the tab that was opened last. It ends when its time is over, whatever the page does, and
  * leaves nothing that was typed in a page unless it has succeeded. Throws OriginMismatch, PoolUnreachable.
  */
 export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
@@ -46,7 +47,7 @@ export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
     const outcome = await within(timeoutMs, async (signal): Promise<Outcome> => {
       try {
         cdp = await openOwnBrowser(env, id, { signal, timeoutMs });
-        tab = await firstTab(cdp);
+        tab = await currentTab(cdp, signal);
         const form = { ...login, steps: login.steps ?? {}, checkSelector: login.checkSelector };
         page = new LoginPage(await cdp.attach(tab, { signal }), form, signal);
         const pause = (ms: number): Promise<void> => sleep(ms, signal);
@@ -89,11 +90,10 @@ async function targetsOf(cdp: Cdp): Promise<Target[]> {
   return targetInfos.filter(({ type }) => type === "page");
 }
 
-async function firstTab(cdp: Cdp): Promise<string> {
-  const [first] = await targetsOf(cdp);
-  if (first) return first.targetId;
-  const { targetId } = await cdp.send("Target.createTarget", { url: "about:blank" });
-  return String(targetId);
+/** The tab that tools work in. */
+async function currentTab(cdp: Cdp, signal: AbortSignal): Promise<string> {
+  const tabs = await Tabs.open(cdp, signal);
+  return ((await tabs.current()) ?? (await tabs.create())).targetId;
 }
 
 /** Where the tab is, which the browser knows however busy the page is. */

@@ -1,9 +1,12 @@
 import { HANDOFF_SECONDS } from "@svc/contract/browser/take-over.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import * as z from "zod";
+import { withTabs } from "../../page/connection.ts";
+import { navigate } from "../../page/navigate.ts";
 import { defineTool } from "../../tool.ts";
-import { openPage } from "./open-page.ts";
 
+/** As long as svc_browser_navigate waits unless told otherwise. */
+const OPENS_MS = 30_000;
 const { least, most, usual } = HANDOFF_SECONDS;
 
 /** svc_browser_login */
@@ -44,7 +47,10 @@ export const login = defineTool({
   async run({ sessionId, url, ...wish }, context) {
     const { svc, signal } = context;
     const browser = await svc.browsers.connect(sessionId, { signal });
-    if (url !== undefined) await openPage(browser, url, context);
+    if (url !== undefined) {
+      const way = { url, waitUntil: "load", timeoutMs: OPENS_MS } as const;
+      await withTabs(context, sessionId, (tabs) => navigate(tabs, way));
+    }
     const { handoff, liveUrl } = await browser.handoffs.begin(wish, { signal });
     const { id: handoffId, status, expiresAt } = handoff;
     return { json: { handoffId, liveUrl, status, expiresAt } };
