@@ -167,11 +167,10 @@ export class Browser extends Held {
     options: CallOptions = {},
   ): Promise<Answered<"POST /sessions/:id/autologin">> {
     return this.#call("POST /sessions/:id/autologin", {
-      // A run of the longest, and the save after it.
-      timeoutMs: 240_000,
       ...options,
       body: wanted,
       isUnrepeatable: true,
+      isLong: true,
     });
   }
 

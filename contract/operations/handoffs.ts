@@ -16,6 +16,7 @@ export const HANDOFFS = {
     auth: "key",
     bodyBytes,
     request: BeginHandoff,
+    example: { instructions: "Sign in, please." },
     success: { status: 201, body: HandoffBegun },
     errors: [
       "InvalidJson",
@@ -75,6 +76,7 @@ export const HANDOFFS = {
     auth: "key",
     bodyBytes,
     request: RunAutologin,
+    example: { site: "example.com" },
     success: { status: 200, body: AutologinResult },
     errors: [
       "InvalidJson",

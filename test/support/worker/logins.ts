@@ -12,7 +12,7 @@ export const LOGIN = {
 
 /** An org with a profile, and the console's token of it. */
 export async function newConsole() {
-  const org = await newOrg();
+  const org = await newOrg("professional");
   const made = await call("/profiles", { ...json({ name: "ada" }), bearer: org.key });
   const { id: profileId } = Profile.parse(await made.json());
   const answer = await call("/console/api/token", { method: "POST", bearer: org.key });
