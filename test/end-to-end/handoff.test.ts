@@ -76,7 +76,7 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
     const page = await attached(cdpEndpoint);
     await page.setViewportSize({ width: 1280, height: 720 });
     await page.goto(site.url + path);
-    return { id, cdpEndpoint, page };
+    return { id, page };
   }
 
   test("is kept: they click and type in a page of their own, and the next browser begins signed in", async () => {
@@ -145,30 +145,18 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
     await rig.release(id);
   });
 
-  test("goes on after the gateway was away, with pastes and dialogs, as nobody else sees", async () => {
-    const { id, cdpEndpoint } = await session("one");
+  test("goes on after the gateway was away, and nobody else sees it", async () => {
+    const { id } = await session("one");
     const asked = await begun(id, {});
     await opened(asked.liveUrl);
     await rig.gateway.close();
     await person.locator("#done:disabled").waitFor(PATIENCE);
     await rig.restartGateway();
     await person.locator("#done:enabled").waitFor(PATIENCE);
-    const page = await attached(cdpEndpoint);
     const observer = await rig.watch(id);
     await observer.until(({ texts }) =>
       texts.some((told) => told.type === "state" && told.handoff === "active"),
     );
-    await person.evaluate(`{
-      const clipboardData = new DataTransfer();
-      clipboardData.setData("text/plain", "pasted ünd");
-      keys.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
-    }`);
-    await holds(page, "#user", "pasted ünd");
-    page.on("dialog", () => {});
-    const answer = page.evaluate("prompt('Your name?', 'Ada')");
-    await person.locator("#dialog-text:visible").fill("Grace");
-    await person.locator("#dialog-yes").click();
-    expect(await answer).toBe("Grace");
     expect(observer.frames).toEqual([]);
     await person.locator("#cancel").click();
     expect((await ended(id, asked)).status).toBe("cancelled");
