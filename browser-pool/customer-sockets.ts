@@ -22,6 +22,8 @@ export class CustomerSockets {
   lastClose: SocketEnd | null = null;
   lastActivityAt = Date.now();
   readonly #open = new Set<CustomerSocket>();
+  /** Of the gateway itself: closed with the others, and not counted. */
+  readonly #own = new Set<CustomerSocket>();
   readonly #onChange: () => void;
   #opens = 0;
   /** Upgrades under way that no socket has come of yet. */
@@ -66,8 +68,14 @@ export class CustomerSockets {
     return this.#opens;
   }
 
+  /** Takes a socket of the gateway itself. */
+  addOwn(socket: CustomerSocket): void {
+    this.#own.add(socket);
+    if (this.#goodbye) socket.end(this.#goodbye.code, this.#goodbye.reason);
+  }
+
   remove(socket: CustomerSocket, end: SocketEnd): void {
-    if (!this.#open.delete(socket)) return;
+    if (this.#own.delete(socket) || !this.#open.delete(socket)) return;
     this.lastClose = end;
     this.touch();
     this.#onChange();
@@ -80,6 +88,6 @@ export class CustomerSockets {
   /** Closes all sockets, and those that are added later. */
   end(code: number, reason: string): void {
     this.#goodbye = { code, reason };
-    for (const socket of this.#open) socket.end(code, reason);
+    for (const socket of [...this.#open, ...this.#own]) socket.end(code, reason);
   }
 }

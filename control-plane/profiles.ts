@@ -142,9 +142,10 @@ export async function deleteProfile(
   const drop = `INSERT OR IGNORE INTO discarded_objects (object_key, discarded_at)
     SELECT object_key, ?3 FROM profile_versions WHERE ${versions}`;
   const forget = `DELETE FROM profile_versions WHERE ${versions}`;
+  const logins = `DELETE FROM profile_logins WHERE ${versions}`;
   const remove = `DELETE FROM profiles WHERE ${unlocked}`;
-  const [, , removed] = await ask(db, () =>
-    db.batch([drop, forget, remove].map((sql) => db.prepare(sql).bind(id, orgId, now))),
+  const [, , , removed] = await ask(db, () =>
+    db.batch([drop, forget, logins, remove].map((sql) => db.prepare(sql).bind(id, orgId, now))),
   );
   if (removed?.meta.changes === 1) return;
   await rowOf(db, orgId, id);

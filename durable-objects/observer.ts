@@ -8,28 +8,19 @@ import { DurableObject } from "cloudflare:workers";
 import { refuse } from "./host-calls/relay.ts";
 import { arm } from "./live/alarm.ts";
 import { Audience } from "./observer/audience.ts";
+import { Custody, farewellOf, toldOf } from "./observer/custody.ts";
 import { Feed } from "./observer/feed.ts";
 import { mintUploadPath } from "./observer/upload-path.ts";
 import { jsonOf, readMessage } from "./observer/messages.ts";
 import { VIEWER_HEADER, Viewer, ViewerFacts } from "./observer/viewer.ts";
-import { WatchOrders } from "./observer/watch-orders.ts";
+import { TABS_ALONE, WatchOrders } from "./observer/watch-orders.ts";
+import { MALFORMED, NO_POOL, READ_ONLY, TAKEN } from "./observer/words.ts";
+import type { Handoff } from "./session/handoff.ts";
 
 const VIEWER = "viewer";
 const ASK_AGAIN_MS = 1_000;
 /** The session behind a feed has ended: its viewers are told the same. */
 const ENDS: readonly number[] = [CLOSE_CODES.gone, CLOSE_CODES.deadline];
-const NO_POOL = "The session's browser pool is away: reconnect.";
-const READ_ONLY = "This stream is read only: send ack and options, and nothing else.";
-const MALFORMED =
-  "This is no message of a person who has taken a session over (docs/OBSERVING.md).";
-const TAKEN = "Somebody has taken this session over already: one person at a time.";
-const HELD = "held";
-
-/** Until when nobody but the person is shown anything. */
-interface Held {
-  handoff: string;
-  until: number;
-}
 
 /**
  * The viewers of one session, by the session's id, and the person who has taken it over: their sockets sleep while nothing
@@ -39,9 +30,10 @@ export class ObserverDO extends DurableObject<Env> {
   readonly #feed = new Feed(this.ctx, this.env);
   readonly #audience = new Audience((seq) => this.#order({ type: "ack", seq }));
   readonly #orders = new WatchOrders(
-    () => this.#audience.watch,
+    () => this.#audience.watch ?? (this.#custody.awaitsUrl ? TABS_ALONE : null),
     (watch) => this.#order({ type: "watch", ...watch }),
   );
+  readonly #custody = new Custody(this.ctx.storage);
   /** Upgrades under way. */
   #entering = 0;
   #isPersonEntering = false;
@@ -50,7 +42,7 @@ export class ObserverDO extends DurableObject<Env> {
     super(ctx, env);
     for (const socket of ctx.getWebSockets(VIEWER))
       this.#audience.add(new Viewer(socket, ViewerFacts.parse(socket.deserializeAttachment())));
-    this.#audience.hide((ctx.storage.kv.get<Held>(HELD)?.until ?? 0) > Date.now());
+    this.#audience.hide((this.#custody.held?.until ?? 0) > Date.now());
     // What this object knew of the tabs and frames is gone.
     this.#order({ type: "show" });
   }
@@ -67,6 +59,7 @@ export class ObserverDO extends DurableObject<Env> {
     if (!this.#isShown(message))
       socket.close(CLOSE_CODES.protocolBroken, "This is nothing that a browser shows.");
     this.#orders.send();
+    if (typeof message === "string") await this.#arrived();
   }
 
   override webSocketClose(socket: WebSocket, code: number, reason: string): void {
@@ -89,7 +82,8 @@ export class ObserverDO extends DurableObject<Env> {
           CLOSE_CODES.tokenExpired,
           "The token has expired: ask for a new one.",
         );
-    if ((this.#held?.until ?? Infinity) <= now) this.#hold(null);
+    if ((this.#custody.held?.until ?? Infinity) <= now) this.#audience.hide(this.#custody.end());
+    this.#left();
     await this.#arm();
   }
 
@@ -105,8 +99,9 @@ export class ObserverDO extends DurableObject<Env> {
       const opened = await this.#feed.open(facts.id);
       if ("refused" in opened)
         return refuse(opened.refused.why === "failed" ? 502 : 404, opened.refused.text);
-      if (!(await this.#handOver(facts))) return refuse(404, "The hand-off is over.");
-      return await this.#accept(facts, opened.kind);
+      const handoff = await this.#handOver(facts);
+      if (isPerson && !handoff) return refuse(404, "The hand-off is over.");
+      return await this.#accept(facts, opened.kind, handoff);
     } finally {
       this.#entering -= 1;
       if (isPerson) this.#isPersonEntering = false;
@@ -114,27 +109,39 @@ export class ObserverDO extends DurableObject<Env> {
     }
   }
 
-  /** Hands the session to a person; who only watches changes nothing. False: the hand-off is over. */
-  async #handOver({ id, handoff }: ViewerFacts): Promise<boolean> {
-    if (handoff === null) return true;
+  /** Hands the session to a person; who only watches changes nothing. Null: the hand-off is over. */
+  async #handOver({ id, handoff }: ViewerFacts): Promise<Handoff | null> {
+    if (handoff === null) return null;
     const taken = await this.env.SESSIONS.getByName(id).takeHandoff(handoff);
-    if (taken) this.#hold({ handoff, until: taken.expiresAt });
-    return taken !== null;
+    if (taken) this.#audience.hide(this.#custody.is(id, taken));
+    return taken;
   }
 
-  async #accept(facts: ViewerFacts, kind: BrowserKind): Promise<Response> {
+  async #accept(facts: ViewerFacts, kind: BrowserKind, handoff: Handoff | null): Promise<Response> {
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server, [VIEWER]);
     const viewer = new Viewer(server, facts);
     this.#audience.add(viewer);
-    const mode = facts.handoff === null ? "observe" : "control";
+    const mode = handoff ? "control" : "observe";
     viewer.tell({ type: "hello", v: 1, kind, mode, fps: facts.fps });
+    if (handoff) viewer.tell(toldOf(handoff));
     viewer.tell(this.#audience.state);
     this.#orders.send();
     if (this.#audience.canShow(viewer)) this.#audience.show(viewer);
     else this.#order({ type: "show" });
     await this.#arm();
     return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** The session says who has it: a person who has it no more is let go. */
+  async handoffIs(id: string, handoff: Handoff): Promise<void> {
+    const isHeld = this.#custody.is(id, handoff);
+    this.#audience.hide(isHeld);
+    for (const viewer of this.#audience.all)
+      if (viewer.facts.handoff !== null && !(isHeld && viewer.facts.handoff === handoff.id))
+        this.#dismiss(viewer, ...farewellOf(handoff));
+    this.#left();
+    await this.#arm();
   }
 
   #hear(viewer: Viewer, message: string | ArrayBuffer): Promise<void> | void {
@@ -149,7 +156,7 @@ export class ObserverDO extends DurableObject<Env> {
         return this.#choose(viewer, options);
       }
       case "handoff":
-        return this.#handBack(viewer, read.action === "done" ? "completed" : "cancelled");
+        return this.#handBack(viewer.facts, read.action === "done" ? "completed" : "cancelled");
       case "mouse":
       case "key":
       case "text":
@@ -194,12 +201,22 @@ export class ObserverDO extends DurableObject<Env> {
     viewer.tell({ type: "upload", name, path });
   }
 
-  async #handBack(viewer: Viewer, as: "completed" | "cancelled"): Promise<void> {
-    const { id, handoff } = viewer.facts;
-    // The session first, whose hand-off it is: a person whom it does not hear still has the session, and says it again.
-    if (handoff !== null) await this.env.SESSIONS.getByName(id).endHandoff(handoff, as);
-    this.#hold(null);
-    this.#dismiss(viewer, CLOSE_CODES.normal, `The hand-off is ${as}.`);
+  /** The session first, whose hand-off it is: it tells who has it then. A person whom it does not hear still has it, and says it again. */
+  async #handBack(
+    { id, handoff }: Pick<ViewerFacts, "id" | "handoff">,
+    as: "completed" | "cancelled",
+  ): Promise<void> {
+    if (handoff === null) return;
+    const { shownUrl } = this.#audience;
+    const end = { as, ...(shownUrl !== null && { finalUrl: shownUrl }) };
+    const ended = await this.env.SESSIONS.getByName(id).endHandoff(handoff, end);
+    if (ended) await this.handoffIs(id, ended);
+  }
+
+  /** The page may have come where the hand-off ends. */
+  async #arrived(): Promise<void> {
+    const held = this.#custody.endedBy(this.#audience.shownUrl);
+    if (held) await this.#handBack(held, "completed");
   }
 
   #fault(viewer: Viewer): void {
@@ -214,16 +231,6 @@ export class ObserverDO extends DurableObject<Env> {
     viewer.close(code, reason);
     this.#audience.remove(viewer.socket);
     this.#left();
-  }
-
-  get #held(): Held | undefined {
-    return this.ctx.storage.kv.get<Held>(HELD);
-  }
-
-  #hold(held: Held | null): void {
-    if (held) this.ctx.storage.kv.put(HELD, held);
-    else this.ctx.storage.kv.delete(HELD);
-    this.#audience.hide(held !== null);
   }
 
   #order(order: FeedOrder): void {
@@ -276,14 +283,14 @@ export class ObserverDO extends DurableObject<Env> {
   /** Nobody watches any more: the pool is let go of. */
   #left(): void {
     this.#orders.send();
-    if (this.#audience.size > 0 || this.#entering > 0) return;
+    if (this.#audience.size > 0 || this.#entering > 0 || this.#custody.awaitsUrl) return;
     this.#orders.stop();
     this.#feed.close();
   }
 
   async #arm(): Promise<void> {
     await arm(this.ctx.storage, () => ({
-      held: this.#held?.until,
+      held: this.#custody.held?.until,
       ...Object.fromEntries(this.#audience.all.map(({ facts }, at) => [at, facts.expiresAt])),
     }));
   }

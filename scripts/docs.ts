@@ -1,4 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { bundleLive } from "./bundle-live.ts";
 import { bundlePlayer } from "./bundle-player.ts";
 import { apiDocument } from "./docs/api.ts";
 import { cliDocument } from "./docs/cli.ts";
@@ -18,6 +19,7 @@ const FILES: Record<string, () => string | Promise<string>> = {
   "public/llms.txt": llmsText,
   "public/llms-full.txt": llmsFullText,
   "public/openapi.json": () => `${JSON.stringify(openapi(), null, 2)}\n`,
+  "public/console/live.js": bundleLive,
   "public/replay/player.js": bundlePlayer,
 };
 

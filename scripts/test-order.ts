@@ -57,6 +57,8 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/gateway/sockets/upgrade.test.ts": 38,
   "test/conformance/conformance.test.ts": 34,
   "test/gateway/sessions/background-release.test.ts": 34,
+  "test/end-to-end/autologin.test.ts": 70,
+  "test/end-to-end/handoff.test.ts": 40,
   "test/browser-pool/playwright.test.ts": 29,
   "test/browser-pool/contexts.test.ts": 28,
   "test/end-to-end/faults.test.ts": 26,

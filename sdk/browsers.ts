@@ -1,6 +1,7 @@
 import type { Context } from "./context.ts";
 import { Held } from "./dispose.ts";
 import type { RouteRequest } from "./http/client.ts";
+import { Handoffs } from "./handoffs.ts";
 import type { CallOptions } from "./http/deadline.ts";
 import { Pages } from "./http/pages.ts";
 import type { Answered, Route, Sent } from "@svc/contract/operations/routes.ts";
@@ -94,13 +95,13 @@ export interface BrowserFacts {
 export class Browser extends Held {
   readonly #context: Context;
   /** Signed and opaque. */
-  readonly id: string;
+  declare readonly id: string;
   /** For Playwright's `chromium.connect`; empty once the session is over. A capability: whoever has it drives the browser. */
-  readonly wsEndpoint: string;
+  declare readonly wsEndpoint: string;
   /** For `connectOverCDP`, Puppeteer and `Cdp.connect` of `sdk/cdp.ts`; empty once the session is over. A capability too. */
-  readonly cdpEndpoint: string;
+  declare readonly cdpEndpoint: string;
   /** ISO 8601: when the session ends by itself. */
-  readonly expiresAt: string | null;
+  declare readonly expiresAt: string | null;
   /** Present when a profile was asked for; `url` is null while it was never saved. */
   declare readonly storageStateUrl: BrowserFacts["storageStateUrl"];
   /** Present when a proxy was applied: one that was asked for may not be (document 1). */
@@ -108,7 +109,9 @@ export class Browser extends Held {
   /** Present when captcha was asked for: whether a solver is at work. */
   declare readonly captcha: BrowserFacts["captcha"];
   /** What its pages have downloaded, and what they are to be given. */
-  readonly files: SessionFiles;
+  declare readonly files: SessionFiles;
+  /** People who are asked to do something in it. */
+  declare readonly handoffs: Handoffs;
   /** The allowlist, normalised, when one was asked for. */
   declare readonly allowedDomains: readonly string[] | undefined;
   /** Of a session that was connected to: the last time that a person was to take it over. */
@@ -120,6 +123,7 @@ export class Browser extends Held {
     const { wsEndpoint = "", cdpEndpoint = "", ...rest } = facts;
     this.id = facts.id;
     this.files = new SessionFiles(context.http, facts.id);
+    this.handoffs = new Handoffs(context.http, facts.id);
     this.expiresAt = facts.expiresAt;
     this.wsEndpoint = wsEndpoint;
     this.cdpEndpoint = cdpEndpoint;
@@ -155,6 +159,27 @@ export class Browser extends Held {
     options: CallOptions = {},
   ): Promise<Answered<"POST /sessions/:id/live-token">> {
     return this.#call("POST /sessions/:id/live-token", { ...options, body: { timeoutSeconds } });
+  }
+
+  /** Signs in by a saved login of the session's profile; `status` says how that went (docs/LOGINS.md). */
+  autologin(
+    wanted: Sent<"POST /sessions/:id/autologin">,
+    options: CallOptions = {},
+  ): Promise<Answered<"POST /sessions/:id/autologin">> {
+    return this.#call("POST /sessions/:id/autologin", {
+      ...options,
+      body: wanted,
+      isUnrepeatable: true,
+      isLong: true,
+    });
+  }
+
+  /** The sites that it can sign in to by itself: all of them, or one. */
+  autologinSites(
+    site?: string,
+    options: CallOptions = {},
+  ): Promise<Answered<"GET /sessions/:id/autologin">> {
+    return this.#call("GET /sessions/:id/autologin", { ...options, query: { site } });
   }
 
   /** Saves cookies and storage as the next version of a profile: by its id, by name, or the one the session began with. */

@@ -18,8 +18,8 @@ export interface CdpOptions extends CallOptions {
 /** An error that the browser answered. */
 export class CdpError extends SvcError {
   override name = "CdpError";
-  readonly method: string;
-  readonly code: number;
+  declare readonly method: string;
+  declare readonly code: number;
 
   constructor(method: string, { code = 0, message = "" }: { code?: number; message?: string }) {
     super(`${method}: ${message}`);
@@ -42,7 +42,7 @@ export class Cdp {
   readonly #waiting: Map<number, Waiting>;
   readonly #listeners: Map<string, Set<CdpListener>>;
   /** Resolves when the connection is over, with its close code (contract/close-codes.ts). */
-  readonly closed: Promise<SocketEnd>;
+  declare readonly closed: Promise<SocketEnd>;
   #nextId = 1;
 
   private constructor(parts: Pick<Cdp, "closed">, socket: Socket, maps: Maps) {
@@ -138,7 +138,7 @@ export class Cdp {
 /** A session of a target: what is sent and heard is that target's. */
 export class CdpSession {
   readonly #cdp: Cdp;
-  readonly sessionId: string;
+  declare readonly sessionId: string;
 
   constructor(cdp: Cdp, sessionId: string) {
     this.#cdp = cdp;

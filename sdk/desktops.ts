@@ -52,9 +52,9 @@ export class Desktops {
 /** A desktop. `await using` destroys it. */
 export class Desktop extends Machine {
   /** What the create got; null for a desktop that was connected to. */
-  readonly created: DesktopCreated | null;
+  declare readonly created: DesktopCreated | null;
   /** The live view: plain RFB over a WebSocket, for noVNC. A capability: whoever has it sees and drives the desktop. */
-  readonly streamUrl: string;
+  declare readonly streamUrl: string;
 
   constructor(context: Context, id: string, created: DesktopCreated | null = null) {
     super(context, id, created?.controlUrl);

@@ -21,19 +21,19 @@ export interface ApiErrorFacts {
 export class ApiError extends SvcError {
   override name = "ApiError";
   /** The HTTP status. */
-  readonly status: number;
+  declare readonly status: number;
   /** The machine-readable reason. Absent for some answers: then the status tells. */
-  readonly code: OpenTo<ErrorCode> | undefined;
+  declare readonly code: OpenTo<ErrorCode> | undefined;
   /** Diagnostic prose of something behind the gateway: not for branching. */
-  readonly detail: string | undefined;
+  declare readonly detail: string | undefined;
   /** Whether the service said that trying again can help. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
   /** The whole error body; open. */
-  readonly body: ApiErrorFacts["body"];
+  declare readonly body: ApiErrorFacts["body"];
   /** `x-request-id` of the answer, for the service's log. */
-  readonly requestId: string | null;
+  declare readonly requestId: string | null;
   /** `Retry-After` in milliseconds; null without one. */
-  readonly retryAfterMs: number | null;
+  declare readonly retryAfterMs: number | null;
 
   constructor({ status, body, requestId, retryAfterMs }: ApiErrorFacts) {
     super(wordsOf(status, body));
@@ -112,13 +112,13 @@ export class TimeoutError extends SvcError {
 export class ControlError extends SvcError {
   override name = "ControlError";
   /** Why, as `NotFound` or `PermissionDenied`; `InvalidParams`, `Cancelled`, `TimedOut`, `UnknownMethod`, `Internal` for errors of JSON-RPC. */
-  readonly code: OpenTo<RefusalCode>;
+  declare readonly code: OpenTo<RefusalCode>;
   /** Whether trying again can help. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
   /** The parameter that is wrong. */
-  readonly field: string | undefined;
+  declare readonly field: string | undefined;
   /** `data` of the error; open. */
-  readonly data: Readonly<Record<string, unknown>>;
+  declare readonly data: Readonly<Record<string, unknown>>;
 
   constructor(
     code: OpenTo<RefusalCode>,
@@ -137,7 +137,7 @@ export class ControlError extends SvcError {
 export class CommandError extends SvcError {
   override name = "CommandError";
   /** How the command ended, with its output. */
-  readonly result: { exitCode: number; stdout: string; stderr: string };
+  declare readonly result: { exitCode: number; stdout: string; stderr: string };
 
   constructor(cmd: string, result: CommandError["result"]) {
     const tail = result.stderr.trim().slice(-500);

@@ -19,6 +19,7 @@ export type * from "./channel/git.ts";
 export type * from "./channel/process.ts";
 export type * from "./channel/pty.ts";
 export type * from "./context.ts";
+export type * from "./handoffs.ts";
 export type * from "./http/deadline.ts";
 export type * from "./http/pages.ts";
 export type * from "@svc/contract/operations/routes.ts";

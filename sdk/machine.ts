@@ -23,20 +23,20 @@ export abstract class Machine extends Held {
   readonly #context: Context;
   readonly #channel: Channel;
   /** Signed and opaque. */
-  readonly id: string;
+  declare readonly id: string;
   /** Commands, with streams and signals. */
-  readonly commands: Commands;
+  declare readonly commands: Commands;
   /** Files inside, over the control channel. */
-  readonly files: Files;
+  declare readonly files: Files;
   /** Files by signed URLs. */
-  readonly transfer: Transfer;
+  declare readonly transfer: Transfer;
   /** Code that keeps its variables from run to run. */
-  readonly code: Code;
-  readonly git: Git;
+  declare readonly code: Code;
+  declare readonly git: Git;
   /** Terminals. */
-  readonly pty: Terminals;
+  declare readonly pty: Terminals;
   /** Screen, mouse and keyboard: of desktops alone. */
-  readonly computer: Computer;
+  declare readonly computer: Computer;
 
   constructor(context: Context, id: string, controlUrl?: string) {
     super();

@@ -8,7 +8,7 @@ export interface PreviewOptions {
 export class Preview {
   readonly #url: string;
   /** The token of its URLs, for the header `x-svc-preview-token`. */
-  readonly token: string;
+  declare readonly token: string;
 
   constructor({ url, token }: { url: string; token: string }) {
     this.#url = url;

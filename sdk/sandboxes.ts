@@ -82,7 +82,7 @@ export class Sandboxes {
 /** A sandbox. `await using` destroys it. */
 export class Sandbox extends Machine {
   /** What the create got; null for a sandbox that was connected to. */
-  readonly created: SandboxCreated | null;
+  declare readonly created: SandboxCreated | null;
 
   constructor(context: Context, id: string, created: SandboxCreated | null = null) {
     super(context, id, created?.controlUrl);

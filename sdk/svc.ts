@@ -36,21 +36,21 @@ const LOCAL_URL = "http://127.0.0.1:8787";
 export class Svc {
   readonly #http: HttpClient;
   /** Browser sessions. */
-  readonly browsers: Browsers;
+  declare readonly browsers: Browsers;
   /** Cookies and storage that outlive sessions. */
-  readonly profiles: Profiles;
+  declare readonly profiles: Profiles;
   /** The managed proxy. */
-  readonly proxy: Proxy;
+  declare readonly proxy: Proxy;
   /** MicroVMs. */
-  readonly sandboxes: Sandboxes;
+  declare readonly sandboxes: Sandboxes;
   /** MicroVMs with a screen. */
-  readonly desktops: Desktops;
+  declare readonly desktops: Desktops;
   /** Storage that outlives machines. */
-  readonly volumes: Volumes;
+  declare readonly volumes: Volumes;
   /** Saved machines. */
-  readonly snapshots: Snapshots;
+  declare readonly snapshots: Snapshots;
   /** Machines that are prepared. */
-  readonly templates: Templates;
+  declare readonly templates: Templates;
 
   constructor(options: SvcOptions = {}) {
     const env = environment();

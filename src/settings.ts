@@ -22,6 +22,13 @@ export const WORKER_SETTINGS = [
     meaning: `The bearer of the operator API, \`/admin\`. ${SECRET_LENGTH}`,
   },
   {
+    name: "SVC_LOGIN_KEY",
+    default: "unset: logins cannot be saved, and answer 501",
+    unit: null,
+    meaning:
+      "Encrypts saved logins: 32 bytes in base64. `new,old` writes with the first and reads with each. Without it no saved login can be read any more.",
+  },
+  {
     name: "SVC_ACQUIRE_TIMEOUT_MS",
     default: String(LIMITS.acquireTimeoutMs),
     unit: "ms",

@@ -71,7 +71,9 @@ export class Observation {
         this.#hold(order.held);
         return this.#adjust();
       case "input": {
-        const scale = this.#shown.get(order.page)?.cast.shot?.head.scale ?? 1;
+        const newest = this.#shown.get(order.page)?.cast.shot?.head.scale ?? 1;
+        // What was clicked is the frame that the person has before them.
+        const { scale = newest } = order.input.type === "mouse" ? order.input : {};
         return this.#hand.use(order.input, { page: order.page, scale });
       }
       case "show":

@@ -1,4 +1,4 @@
-import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import { OPENS_HEADER, OWN_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import { messageOf } from "@svc/host-kit/log.ts";
@@ -29,7 +29,7 @@ export async function openCdp(call: UpgradeCall): Promise<void> {
     customer.giveUp();
     return refuseUpgrade(socket, 404, "The browser has no DevTools target to attach to\n");
   }
-  const opens = sockets.add(customer, request);
+  const opens = countOf(call, customer);
   // A client that has gone meanwhile gets no WebSocket.
   if (socket.destroyed) {
     customer.giveUp();
@@ -37,8 +37,15 @@ export async function openCdp(call: UpgradeCall): Promise<void> {
   }
   socket.setKeepAlive(true, KEEP_ALIVE_MS);
   socket.setNoDelay(true);
-  acceptUpgrade(socket, request, { [OPENS_HEADER]: String(opens) });
+  acceptUpgrade(socket, request, opens === null ? {} : { [OPENS_HEADER]: String(opens) });
   customer.open(socket, head);
+}
+
+/** The number of a customer's socket; null of one of the gateway itself. */
+function countOf({ session, request }: UpgradeCall, customer: CdpCustomer): number | null {
+  if (request.headers[OWN_HEADER] === undefined) return session.sockets.add(customer, request);
+  session.sockets.addOwn(customer);
+  return null;
 }
 
 /** Why the browser gave the client no session in time; null when it did. */

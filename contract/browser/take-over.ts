@@ -10,12 +10,26 @@ export const HANDOFF_SECONDS = { least: 30, most: 1800, usual: 600 } as const;
 export const HandoffStatus = z.enum(["pending", "active", "completed", "cancelled", "expired"]);
 export type HandoffStatus = z.infer<typeof HandoffStatus>;
 
+/**
+ * What a hand-off is for. `takeOver`: begun by live-token. `login`: a person is asked for something, signing in as a rule.
+ * `autologin`: the service itself signs in (docs/LOGINS.md): nobody else may, and nobody looks.
+ */
+export const HandoffKind = z.enum(["takeOver", "login", "autologin"]);
+export type HandoffKind = z.infer<typeof HandoffKind>;
+
 /** The last hand-off of a session. */
 export const Handoff = z.object({
   id: z.string(),
+  kind: HandoffKind,
   status: HandoffStatus,
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
+  /** What the person is asked for, as plain text. */
+  instructions: z.string().exactOptional(),
+  /** The glob that ends the hand-off once the page's URL matches it. */
+  successUrl: z.string().exactOptional(),
+  /** Where the page was when the person gave the session back. */
+  finalUrl: z.string().exactOptional(),
 });
 export type Handoff = z.infer<typeof Handoff>;
 
@@ -48,6 +62,8 @@ export const InputMessage = z.discriminatedUnion("type", [
     action: z.enum(["move", "down", "up", "wheel"]),
     x: place,
     y: place,
+    /** `scale` of that frame; without it that of the newest, whose size may be another. */
+    scale: z.number().min(0.01).max(10).exactOptional(),
     button: z.enum(["none", "left", "middle", "right"]).default("none"),
     clicks: z.int().min(0).max(3).default(1),
     dx: place.default(0),

@@ -49,6 +49,9 @@ export const PlaceSlot = z.strictObject({
 });
 export type PlaceSlot = z.infer<typeof PlaceSlot>;
 
+/** Header of an upgrade of `/cdp` that the gateway opens for itself: it is no customer's, and keeps no session alive. */
+export const OWN_HEADER = "x-svc-own";
+
 /** Header of a 101 of a pool: the number of this socket among the session's `opens`. */
 export const OPENS_HEADER = "x-svc-opens";
 

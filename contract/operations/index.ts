@@ -1,6 +1,8 @@
 import { ADMIN } from "./admin.ts";
+import { CONSOLE } from "./console.ts";
 import { DESKTOPS } from "./desktops.ts";
 import { FILES } from "./files.ts";
+import { HANDOFFS } from "./handoffs.ts";
 import { HEALTH } from "./health.ts";
 import { INTERNAL } from "./internal.ts";
 import { OBJECTS } from "./objects.ts";
@@ -18,6 +20,7 @@ import { VOLUMES } from "./volumes.ts";
 export const OPERATIONS = {
   ...HEALTH,
   ...SESSIONS,
+  ...HANDOFFS,
   ...SANDBOXES,
   ...VOLUMES,
   ...SNAPSHOTS,
@@ -26,6 +29,7 @@ export const OPERATIONS = {
   ...PORTS,
   ...TEMPLATES,
   ...PROFILES,
+  ...CONSOLE,
   ...OBJECTS,
   ...PROXY,
   ...USAGE,
@@ -35,7 +39,9 @@ export const OPERATIONS = {
 /** The operations that customers and operators call, by subject. */
 export const SUBJECTS = {
   "Browser sessions": SESSIONS,
+  "Hand-offs and logins": HANDOFFS,
   Profiles: PROFILES,
+  Console: CONSOLE,
   Sandboxes: SANDBOXES,
   Snapshots: SNAPSHOTS,
   Desktops: DESKTOPS,

@@ -5,10 +5,10 @@ import type { ErrorCode } from "../errors.ts";
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /**
- * The credential of an operation, checked before a byte of the body is read: an API key, the operator's token, a host's
- * token, the signed token of `/objects/:token` and `/replay/:token` or of `/files/…?token=`, or none.
+ * The credential of an operation, checked before a byte of the body is read: an API key, a token of the console, the
+ * operator's token, a host's token, the signed token of `/objects/:token` and `/replay/:token` or of `/files/…?token=`, or none.
  */
-export type Auth = "key" | "operator" | "host" | "objectUrl" | "fileUrl" | "none";
+export type Auth = "key" | "console" | "operator" | "host" | "objectUrl" | "fileUrl" | "none";
 
 /** One REST operation: the source of routes, sdk types, openapi.json, llms.txt and the every-route tests. */
 export interface Operation {

@@ -123,6 +123,7 @@ export const SESSIONS = {
       "ValidationError",
       "InvalidSessionId",
       "NotRunning",
+      "HandoffActive",
       "ObjectUnavailable",
     ],
   },

@@ -19,15 +19,16 @@ export type HostNoun = "session's browser pool" | "sandbox's machine";
 /**
  * Hands a customer's upgrade to a host and returns the host's own upgrade response: from then on the
  * runtime pipes bytes, and no code of ours is in between. A host's 404, 409, 428 and 429 pass as plain
- * text, all else it may answer is 502.
+ * text, all else it may answer is 502. `own`: headers of the gateway's own.
  */
 export async function relay(
   request: Request,
   target: URL,
   bearer: string,
   noun: HostNoun = "session's browser pool",
+  own: Record<string, string> = {},
 ): Promise<Response> {
-  const headers = new Headers({ upgrade: "websocket", authorization: `Bearer ${bearer}` });
+  const headers = new Headers({ ...own, upgrade: "websocket", authorization: `Bearer ${bearer}` });
   for (const name of PASSED) {
     const value = request.headers.get(name);
     if (value !== null) headers.set(name, value);

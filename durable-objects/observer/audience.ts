@@ -161,6 +161,14 @@ export class Audience {
     return facts.page ?? this.#pages?.pages.find(({ active }) => active)?.id ?? null;
   }
 
+  /** The URL of the page that the person is shown, or would be: the active one. Null while that is not known. */
+  get shownUrl(): string | null {
+    const { person } = this;
+    const chosen = person && this.pageOf(person);
+    const pages = this.#pages?.pages ?? [];
+    return (pages.find(({ id, active }) => (chosen ? id === chosen : active)) ?? null)?.url ?? null;
+  }
+
   /** Forgets frames of pages that nobody watches, by the newest tabs: the first frame of a new tab may come before those. */
   #prune(): void {
     const watched = new Set(this.all.map((viewer) => this.pageOf(viewer)));

@@ -1,7 +1,17 @@
+import { FPS, PICTURE } from "@svc/contract/browser/observer.ts";
 import type { Watch } from "@svc/contract/host-protocol/feed.ts";
 
 /** A viewer that changes its mind all the time must not have the browser begin anew each time. */
 const EVERY_MS = 500;
+
+/** Nobody looks: only where the tabs are counts. */
+export const TABS_ALONE: Watch = {
+  ...PICTURE,
+  active: false,
+  pages: [],
+  fps: FPS.least,
+  held: null,
+};
 
 /** Tells the pool what to show, when that changes, and not too often. */
 export class WatchOrders {

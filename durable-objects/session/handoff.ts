@@ -1,22 +1,42 @@
-import type { HandoffStatus } from "@svc/contract/browser/take-over.ts";
+import type { HandoffKind, HandoffStatus } from "@svc/contract/browser/take-over.ts";
 
-/** A session in the hands of a person. Times are ms since the epoch. */
-export interface Handoff {
+/** What a hand-off is begun with. */
+export interface HandoffWish {
+  /** Absent in records of an earlier version: `takeOver`. */
+  kind?: HandoffKind;
+  instructions?: string;
+  successUrl?: string;
+}
+
+/** A session in the hands of a person, or of its own login. Times are ms since the epoch. */
+export interface Handoff extends HandoffWish {
   id: string;
   status: HandoffStatus;
   createdAt: number;
   expiresAt: number;
+  /** Where the page was when it was given back. */
+  finalUrl?: string;
+}
+
+/** How a hand-off ends besides by time. */
+export interface HandoffEnd {
+  as: "completed" | "cancelled";
+  finalUrl?: string;
 }
 
 /** What happens to a hand-off besides its end by time. */
 export type HandoffEvent =
-  | { type: "handoffBegan"; id: string; expiresAt: number }
+  | { type: "handoffBegan"; id: string; expiresAt: number; wish: HandoffWish }
   | { type: "handoffTaken"; id: string }
-  | { type: "handoffEnded"; id: string; as: "completed" | "cancelled" };
+  | ({ type: "handoffEnded"; id: string } & HandoffEnd);
 
 /** Whether a person has the session, or may come for it: until then it waits, and tools answer `HandoffActive`. */
 export const isOpen = (handoff: Handoff | undefined): handoff is Handoff =>
   handoff?.status === "pending" || handoff?.status === "active";
+
+/** Whether somebody has the session now: observers are shown nothing meanwhile. */
+export const isTaken = (handoff: Handoff | undefined): handoff is Handoff =>
+  handoff?.status === "active";
 
 /** What an event makes of a session's hand-off. One at a time: what names another one says nothing. */
 export function stepHandoff(
@@ -25,9 +45,16 @@ export function stepHandoff(
   now: number,
 ): Handoff | undefined {
   if (event.type === "handoffBegan") {
-    const { id, expiresAt } = event;
-    return isOpen(handoff) ? handoff : { id, status: "pending", createdAt: now, expiresAt };
+    if (isOpen(handoff)) return handoff;
+    const { id, expiresAt, wish } = event;
+    // The service does not wait for itself to come.
+    const status = wish.kind === "autologin" ? "active" : "pending";
+    return { id, status, createdAt: now, expiresAt, ...wish };
   }
   if (!isOpen(handoff) || handoff.id !== event.id) return handoff;
-  return { ...handoff, status: event.type === "handoffTaken" ? "active" : event.as };
+  // No person takes the place of the service.
+  if (event.type === "handoffTaken")
+    return handoff.kind === "autologin" ? handoff : { ...handoff, status: "active" };
+  const { as: status, finalUrl } = event;
+  return { ...handoff, status, ...(finalUrl !== undefined && { finalUrl }) };
 }

@@ -24,6 +24,9 @@ export async function perform(
       return [];
     case "host":
       return notePlacement(env, session, session.state.status === "active");
+    case "handoff":
+      await tellViewers(env, session);
+      return [];
     case "presence":
       return askPresence(env, session);
     case "slot":
@@ -31,6 +34,12 @@ export async function perform(
       if (session.place) await endSlot(env, session.place.url, session);
       return [];
   }
+}
+
+/** Whoever watches, or has the session, learns how its hand-off stands. */
+async function tellViewers(env: Env, { id, state }: StoredSession): Promise<void> {
+  const handoff = state.status === "active" ? state.handoff : undefined;
+  if (handoff) await env.OBSERVERS.getByName(id).handoffIs(id, handoff);
 }
 
 /** Asks the host for its count of the session's sockets. A host that does not hold the session has lost it. */

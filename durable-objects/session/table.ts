@@ -16,6 +16,7 @@ export const SESSION_TABLE: Table<StoredSession, SessionEvent, SessionDuty> = {
       (duty) =>
         duty === "slot" ||
         duty === "presence" ||
+        duty === "handoff" ||
         (duty === "reservation" && state.status !== "active"),
     ),
   // The release is forwarded once: the next heartbeat mends what it misses. The question for sockets has a timer.

@@ -1,4 +1,4 @@
-import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import { OPENS_HEADER, OWN_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { refuse, relay } from "../host-calls/relay.ts";
 import type { Place } from "../host-calls/place.ts";
@@ -21,6 +21,19 @@ export async function upgrade(live: LiveSession, request: Request): Promise<Resp
     isOpen ? { type: "attached", opens: opensOf(response) } : { type: "notArrived" },
   );
   return response;
+}
+
+/** A socket of /cdp for the gateway itself: nobody's presence, and never behind a path that customers can call. */
+export const OWN_URL = "https://session/own";
+
+/** Opens it. */
+export async function upgradeOwn(live: LiveSession, request: Request): Promise<Response> {
+  const open = await openSession(live);
+  if ("refused" in open) return refuse(404, open.refused);
+  const { session, place } = open;
+  const bearer = await hostBearer(live.env, session);
+  const own = { [OWN_HEADER]: "1" };
+  return relay(request, hostUrl(place.url, "cdp", session.id), bearer, undefined, own);
 }
 
 /** The session and where it runs, or why it takes no sockets. Waits for its host to be registered. */

@@ -40,6 +40,7 @@ function section(op: Operation): string {
 
 const CREDENTIAL: Record<Operation["auth"], string> = {
   key: "API key",
+  console: "token of the console",
   operator: "SVC_ADMIN_TOKEN",
   host: "host token",
   objectUrl: "the signed token in the path",

@@ -36,6 +36,7 @@ export function openapi(): Json {
     components: {
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: KEY },
+        console: { type: "http", scheme: "bearer", description: CONSOLE },
         operator: { type: "http", scheme: "bearer", description: OPERATOR },
       },
       schemas: { Error: schemaOf(ErrorBody, "output") },
@@ -49,9 +50,10 @@ An error is \`{ error, code?, retryable?, … }\`. Try again only when \`retryab
 another org gets the same 404 as an id that never was.`;
 
 const KEY = "An API key, `svc_live_…`. `npm start` keeps one in `.svc/dev.key`.";
+const CONSOLE = "A token of the console, from `POST /console/api/token`.";
 const OPERATOR = "The operator's token, `SVC_ADMIN_TOKEN`: for the operator API alone.";
 /** Credentials that stand in `Authorization`. */
-const BEARERS: readonly Auth[] = ["key", "operator", "host"];
+const BEARERS: readonly Auth[] = ["key", "console", "operator", "host"];
 const BYTES = { content: { "application/octet-stream": { schema: {} } } };
 const IDEMPOTENCY_KEY = {
   name: "Idempotency-Key",
@@ -76,6 +78,7 @@ function describe(operationId: string, op: Operation): Json {
     tags: [subjectOf(operationId)],
     ...told(op.summary),
     ...(!BEARERS.includes(op.auth) && { security: [] }),
+    ...(op.auth === "console" && { security: [{ console: [] }] }),
     ...(op.auth === "operator" && { security: [{ operator: [] }] }),
     ...(parameters.length > 0 && { parameters }),
     ...(op.request && { requestBody: content(schemaOf(op.request, "input"), op.example) }),

@@ -11,6 +11,7 @@ export const PUBLIC: [string, Operation][] = Object.entries<Operation>(OPERATION
 function codesOf(op: Operation): ErrorCode[] {
   const checks: Record<Operation["auth"], ErrorCode[]> = {
     key: ["Unauthorized", "KeyCheckUnavailable"],
+    console: ["Unauthorized", "KeyCheckUnavailable"],
     operator: ["Unauthorized", "NotConfigured"],
     host: ["Unauthorized"],
     objectUrl: ["ObjectNotFound"],

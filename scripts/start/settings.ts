@@ -1,4 +1,4 @@
-import { Secret, SECRET_LENGTH } from "@svc/contract/secrets.ts";
+import { LoginKeys, Secret, SECRET_LENGTH } from "@svc/contract/secrets.ts";
 import { count } from "@svc/host-kit/host-settings.ts";
 import { LOG_FORMAT } from "@svc/host-kit/log.ts";
 import { optionalSetting, setting } from "@svc/host-kit/settings.ts";
@@ -52,6 +52,13 @@ export const START_SETTINGS = {
   adminToken: secret("SVC_ADMIN_TOKEN", "The bearer of the operator API, `/admin`."),
   hostToken: secret("SVC_HOST_TOKEN", "The secret that gateway and hosts share."),
   signingSecret: secret("SVC_SIGNING_SECRET", "Signs ids and URLs. A new one ends all of them."),
+  loginKey: optionalSetting({
+    name: "SVC_LOGIN_KEY",
+    meaning:
+      "Encrypts saved logins: 32 bytes in base64. `new,old` writes with the first and reads with each. Without it no saved login can be read any more.",
+    defaultMeaning: MADE_ONCE,
+    schema: LoginKeys,
+  }),
   noInstall: optionalSetting({
     name: "SVC_NO_INSTALL",
     defaultMeaning: "missing system packages are installed, where that takes no password",

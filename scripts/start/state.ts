@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { Secret, SECRET_FAULT } from "@svc/contract/secrets.ts";
+import { LoginKeys, Secret, SECRET_FAULT } from "@svc/contract/secrets.ts";
 import { readSettings } from "@svc/host-kit/settings.ts";
 import { takeLock } from "../../host-kit/lock.ts";
 import { START_SETTINGS } from "./settings.ts";
@@ -10,6 +10,7 @@ export interface Secrets {
   SVC_ADMIN_TOKEN: string;
   SVC_HOST_TOKEN: string;
   SVC_SIGNING_SECRET: string;
+  SVC_LOGIN_KEY: string;
 }
 
 /** The folder that holds everything which outlives a start. One start at a time owns it. */
@@ -19,11 +20,13 @@ export class StateDir {
 
   private constructor(path: string) {
     this.path = path;
-    const { adminToken, hostToken, signingSecret } = readSettings(START_SETTINGS, process.env);
+    const settings = readSettings(START_SETTINGS, process.env);
+    const { adminToken, hostToken, signingSecret, loginKey } = settings;
     this.secrets = {
       SVC_ADMIN_TOKEN: adminToken ?? this.#secret("admin.token"),
       SVC_HOST_TOKEN: hostToken ?? this.#secret("host.token"),
       SVC_SIGNING_SECRET: signingSecret ?? this.#secret("signing.secret"),
+      SVC_LOGIN_KEY: loginKey ?? this.#loginKey("login.key"),
     };
     this.write("admin.token", this.secrets.SVC_ADMIN_TOKEN);
   }
@@ -65,5 +68,15 @@ export class StateDir {
       throw new Error(`${join(this.path, name)} ${SECRET_FAULT} Or remove it: a new one is made.`);
     this.write(name, secret);
     return secret;
+  }
+
+  #loginKey(name: string): string {
+    const key = this.read(name) ?? randomBytes(32).toString("base64");
+    if (!LoginKeys.safeParse(key).success)
+      throw new Error(
+        `${join(this.path, name)} is no key of 32 bytes in base64. Or remove it: a new one is made, and saved logins are lost.`,
+      );
+    this.write(name, key);
+    return key;
   }
 }

@@ -31,7 +31,7 @@ export class Attachment<Of extends Kind> {
   readonly #id: string;
   readonly #options: AttachmentOptions;
   /** Resolves with how the program ended. */
-  readonly ended: Promise<Result<Of>>;
+  declare readonly ended: Promise<Result<Of>>;
   /** Bytes of output that were dropped while nobody was connected. */
   lostBytes = 0;
   #from: number;

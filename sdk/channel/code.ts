@@ -117,7 +117,7 @@ export const codeOf = (channel: Channel): Code =>
 class KeptRun {
   readonly #kept: { 1: KeptOutput; 2: KeptOutput };
   readonly #results: CodeResult[] = [];
-  readonly reader: RunReader;
+  declare readonly reader: RunReader;
   #seen = "";
   #lostBytes = 0;
 

@@ -12,7 +12,7 @@ import { Socket, type SocketEnd, utf8 } from "../socket.ts";
 
 /** One socket to a machine, from its opening to its end. */
 export class Connection {
-  readonly client: RpcCalls;
+  declare readonly client: RpcCalls;
   readonly #listeners = new Set<NotificationHandler>();
   readonly #greeted: Promise<unknown>;
   #greet: (hello: Partial<Hello>) => void = () => {};

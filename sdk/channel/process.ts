@@ -45,8 +45,8 @@ export class OutputReader {
 export class Process {
   readonly #channel: Channel;
   /** Under which the machine keeps it. */
-  readonly id: string;
-  readonly pid: number;
+  declare readonly id: string;
+  declare readonly pid: number;
   #input: Attachment<"commands.attach"> | null = null;
 
   constructor(channel: Channel, id: string, pid: number) {

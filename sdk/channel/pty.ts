@@ -41,8 +41,8 @@ export class Terminals {
 export class Terminal implements AsyncIterable<Uint8Array> {
   readonly #channel: Channel;
   readonly #abort = new AbortController();
-  readonly id: string;
-  readonly pid: number;
+  declare readonly id: string;
+  declare readonly pid: number;
   readonly #pipe = new Pipe<Uint8Array>(() => this.#abort.abort(left()));
   #attachment: Attachment<"pty.attach"> | null = null;
 

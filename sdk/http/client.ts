@@ -47,7 +47,7 @@ const ROUTES_OF_BROWSERS = /^\/(sessions|profiles|proxy|health)\b/;
 
 /** Sends requests to both gateways, and sends them again where that is safe and can help. */
 export class HttpClient {
-  readonly options: HttpOptions;
+  declare readonly options: HttpOptions;
 
   constructor(options: HttpOptions) {
     this.options = options;

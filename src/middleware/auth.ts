@@ -4,6 +4,7 @@ import { parseApiKey } from "@svc/contract/ids.ts";
 import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { effectivePlan } from "@svc/contract/plans.ts";
 import { isSameSecret } from "@svc/contract/tokens.ts";
+import { readConsoleToken } from "@svc/contract/tokens/console.ts";
 import type { MiddlewareHandler } from "hono";
 import { findKey, type KeyHolder } from "../../control-plane/keys.ts";
 import type { AppContext, AppEnv, Caller } from "../context.ts";
@@ -39,9 +40,22 @@ export async function callerOf(c: AppContext): Promise<Caller | null> {
   const holder = key && (await lookUp(c.env, key.keyId));
   if (!holder) return null;
   if (!(await isSameSecret(await sha256(key.secret), holder.secretSha256))) return null;
-  const { orgId, keyId, plan: planName, overrides, isPrepaid } = holder;
+  return callerBy(holder);
+}
+
+function callerBy({ orgId, keyId, plan: planName, overrides, isPrepaid }: KeyHolder): Caller {
   return { orgId, keyId, planName, plan: effectivePlan(planName, overrides), isPrepaid };
 }
+
+/** The check of a token of the console. It is good no longer than the key that it was made by. */
+const checkConsole: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const secret = c.env.SVC_SIGNING_SECRET;
+  const claims = await readConsoleToken(secret, bearerOf(c) ?? "", Date.now());
+  const holder = claims && (await lookUp(c.env, claims.keyId));
+  if (!holder || holder.orgId !== claims.org) throw unauthorized();
+  c.set("caller", callerBy(holder));
+  await next();
+};
 
 /** The check of the API key. */
 export const checkKey: MiddlewareHandler<AppEnv> = async (c, next) => {
@@ -72,6 +86,7 @@ const checkNothing: MiddlewareHandler<AppEnv> = async (_c, next) => {
 export function checkCredential(op: Operation): MiddlewareHandler<AppEnv> {
   const checks: Record<Auth, () => MiddlewareHandler<AppEnv>> = {
     key: () => checkKey,
+    console: () => checkConsole,
     operator: () => checkOperator,
     host: () => checkHost,
     objectUrl: () => checkObjectUrl(op),

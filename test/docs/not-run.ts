@@ -30,6 +30,12 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
     "SVC_PROXY_RESIDENTIAL_URL='http://me-country-{country}[-state-{state}][-city-{city}]-session-{session}-ttl-{minutes}:pw@gate.example:8000'":
       "settings of a provider that costs money: test/end-to-end/proxies.test.ts",
   },
+  "docs/LOGINS.md": {
+    'curl -H "$AUTH" -d \'{ "instructions": "Sign in, please", "successUrl": "https://example.com/home*" }\' "$BASE/sessions/$ID/handoffs"':
+      "it waits for a person: test/end-to-end/handoff.test.ts",
+    'TOKEN=$(curl -X POST -H "$AUTH" "$BASE/console/api/token" | jq -r .token)      # for 15 minutes':
+      "a password of a site on the web: test/end-to-end/autologin.test.ts",
+  },
   "docs/guides/tools-for-an-agent.md": {
     'claude mcp add --transport http svc http://127.0.0.1:8787/mcp --header "Authorization: Bearer $SVC_API_KEY"':
       "a command of another program",

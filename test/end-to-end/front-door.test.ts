@@ -16,6 +16,7 @@ afterAll(() => gateway.close());
 /** What each route answers to a credential that is not good, whatever the body. */
 const REFUSALS: Record<Auth, number> = {
   key: 401,
+  console: 401,
   operator: 401,
   host: 401,
   objectUrl: 404,

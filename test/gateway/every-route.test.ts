@@ -6,6 +6,7 @@ import { call, newOrg } from "../support/worker/gateway.ts";
 const BODIES: Record<string, unknown> = {
   setAllowedDomains: { domains: [] },
   renewLease: { idleSeconds: 5 },
+  runAutologin: { site: "a.test" },
   execInSandbox: { cmd: "true" },
   revertSandbox: { snapshotId: "snap_1" },
 };

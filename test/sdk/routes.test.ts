@@ -15,6 +15,7 @@ import { expect, test } from "vitest";
 const NOT_CALLED: Partial<Record<OperationName, string>> = {
   getObject: "a URL that replay-url and recordingUrl answer: Replay.download fetches it",
   playReplay: "a page for people: playerUrl of Replay.url",
+  consoleToken: "the console's own",
   putObject: "hosts store by it",
   completeObject: "hosts store by it",
   uploadFileByPost: "the same as PUT",
@@ -72,6 +73,12 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   observeToken: async () => (await svc.browsers.connect("s1")).observe(),
   liveToken: async () => (await svc.browsers.connect("s1")).handOff(60),
   saveSessionProfile: async () => (await svc.browsers.connect("s1")).saveProfile({ name: "a" }),
+  beginHandoff: async () =>
+    (await svc.browsers.connect("s1")).handoffs.begin({ instructions: "a" }),
+  getHandoff: async () => (await svc.browsers.connect("s1")).handoffs.get("h1", { waitMs: 1 }),
+  cancelHandoff: async () => (await svc.browsers.connect("s1")).handoffs.cancel("h1"),
+  autologinSites: async () => (await svc.browsers.connect("s1")).autologinSites("a.test"),
+  runAutologin: async () => (await svc.browsers.connect("s1")).autologin({ site: "a.test" }),
   listSessionFiles: async () => (await svc.browsers.connect("s1")).files.list(),
   getSessionFile: async () => (await svc.browsers.connect("s1")).files.download("a.pdf"),
   putSessionFile: async () => (await svc.browsers.connect("s1")).files.put("a b.pdf", "text"),
@@ -123,7 +130,7 @@ const METHODS: Record<string, () => Promise<unknown>> = {
 };
 
 const isForCustomers = ([, { auth }]: [string, Operation]): boolean =>
-  auth !== "operator" && auth !== "host";
+  auth !== "operator" && auth !== "host" && auth !== "console";
 const operations: [string, Operation][] = Object.entries(OPERATIONS);
 const listed = operations.filter(isForCustomers).filter(([name]) => !(name in NOT_CALLED));
 

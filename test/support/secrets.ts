@@ -4,3 +4,5 @@ export const HOST_TOKEN = "host-token-of-the-tests-that-is-long-enough";
 export const SIGNING_SECRET = "signing-secret-of-the-tests-that-is-long-enough";
 /** The bearer of their operator API. */
 export const ADMIN_TOKEN = "admin-token-of-the-tests-that-is-long-enough";
+/** Encrypts their saved logins. */
+export const LOGIN_KEY = "bG9naW4ta2V5LW9mLXRoZS10ZXN0cy0zMi1ieXRlczo=";

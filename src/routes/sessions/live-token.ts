@@ -4,6 +4,7 @@ import { newHandoffId } from "@svc/contract/ids.ts";
 import { mintViewerUrl } from "@svc/contract/tokens/viewer-url.ts";
 import { parseBody } from "../../body.ts";
 import { type Handler, baseUrlOf } from "../../context.ts";
+import { handoffActive } from "../handoffs/active.ts";
 import { ownedSession } from "./owned.ts";
 import { handoffOf } from "./record.ts";
 
@@ -13,8 +14,10 @@ export const liveToken: Handler = async (c) => {
   const session = await ownedSession(c);
   const { timeoutSeconds = HANDOFF_SECONDS.usual } = await parseBody(c, AskLiveToken);
   const lastsMs = timeoutSeconds * SECOND_MS;
-  const handoff = await session.ask((object) => object.beginHandoff(newHandoffId(), lastsMs));
+  const wish = { kind: "takeOver" } as const;
+  const handoff = await session.ask((object) => object.beginHandoff(newHandoffId(), lastsMs, wish));
   if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  if (handoff.kind === "autologin") throw handoffActive(handoff);
   const { token, path, expiresInSeconds } = await mintViewerUrl(c.env.SVC_SIGNING_SECRET, {
     id: c.req.param("id") ?? "",
     org: c.get("caller").orgId,

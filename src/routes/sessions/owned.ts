@@ -25,14 +25,14 @@ export async function ownedSession(
   if (claims?.org !== org) throw invalidSessionId();
   const object = c.env.SESSIONS.getByName(id);
   return {
-    ask: (call) => reach(() => atMost(askMs, call(object))),
+    ask: (call, waitMs = 0) => reach(() => atMost(askMs + waitMs, call(object))),
     ended: () => sessionOfId(c, id, claims),
   };
 }
 
 export interface OwnedSession {
-  /** Asks the session's object. */
-  ask<P>(call: (object: DurableObjectStub<SessionDO>) => P): Promise<Awaited<P>>;
+  /** Asks the session's object, which may wait so long besides. */
+  ask<P>(call: (object: DurableObjectStub<SessionDO>) => P, waitMs?: number): Promise<Awaited<P>>;
   /** The view of a session whose object stores nothing: it ended long ago, or its create failed. */
   ended(): Promise<SessionView>;
 }

@@ -30,12 +30,17 @@ export function recordOf(view: SessionView, baseUrl: string, now: number): Sessi
 }
 
 /** A hand-off as its owner sees it. */
-export function handoffOf({ id, status, createdAt, expiresAt }: StoredHandoff): Handoff {
+export function handoffOf(handoff: StoredHandoff): Handoff {
+  const { id, kind = "takeOver", status, instructions, successUrl, finalUrl } = handoff;
   return {
     id,
+    kind,
     status,
-    createdAt: new Date(createdAt).toISOString(),
-    expiresAt: new Date(expiresAt).toISOString(),
+    createdAt: new Date(handoff.createdAt).toISOString(),
+    expiresAt: new Date(handoff.expiresAt).toISOString(),
+    ...(instructions !== undefined && { instructions }),
+    ...(successUrl !== undefined && { successUrl }),
+    ...(finalUrl !== undefined && { finalUrl }),
   };
 }
 

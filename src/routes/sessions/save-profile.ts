@@ -3,6 +3,7 @@ import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { logOf } from "@svc/contract/log.ts";
+import type * as z from "zod";
 import {
   saveProfile,
   type StateToStore,
@@ -16,13 +17,22 @@ import { parseBody } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { storesOf, writeOf } from "../profiles/write.ts";
 import { subjectOf } from "./files-at-pool.ts";
-import { invalidSessionId, ownedSession } from "./owned.ts";
+import { invalidSessionId, type OwnedSession, ownedSession } from "./owned.ts";
 
 const log = logOf("src");
 
 export const saveSessionProfile: Handler = async (c) => {
   const session = await ownedSession(c);
-  const { profileId, name, lease = null } = await parseBody(c, SaveSessionProfile);
+  return c.json(await saveLive(c, session, await parseBody(c, SaveSessionProfile)));
+};
+
+/** Saves the live browser of a session as the next version of a profile. */
+export async function saveLive(
+  c: AppContext,
+  session: OwnedSession,
+  { profileId, name, lease: shown }: z.infer<typeof SaveSessionProfile>,
+): Promise<SessionProfileSaved> {
+  const lease = shown ?? null;
   const found = await session.ask((object) => object.locate());
   if (!found) throw invalidSessionId();
   const { url, profileId: own } = accepted(found);
@@ -31,12 +41,11 @@ export const saveSessionProfile: Handler = async (c) => {
   if (known === null && name === undefined) throw noProfile();
   // What is refused is refused before the browser is asked.
   if (known !== null) await writableRow(c.env.DB, { orgId, id: known, lease }, Date.now());
-  const body = await withState(c, url, async ({ lost, ...state }): Promise<SessionProfileSaved> => {
+  return withState(c, url, async ({ lost, ...state }): Promise<SessionProfileSaved> => {
     const id = known ?? (await newProfile(c, name ?? ""));
     return { ...(await saveProfile(storesOf(c), writeOf(c, id, lease), state, Date.now())), lost };
   });
-  return c.json(body);
-};
+}
 
 function noProfile(): ApiError {
   const text = "profileId: the session began with no profile; say which one, or a name";

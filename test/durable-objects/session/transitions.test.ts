@@ -229,7 +229,8 @@ describe("a client that comes back while its host opens its socket", () => {
 
 describe("a session that is handed to a person", () => {
   const gone: Active = { ...active, detached: { how: "clean", since: 0 } };
-  const began: SessionEvent = { type: "handoffBegan", id: "ho_1", expiresAt: 600_000 };
+  const wish = { kind: "login", successUrl: "https://a.test/**" } as const;
+  const began: SessionEvent = { type: "handoffBegan", id: "ho_1", expiresAt: 600_000, wish };
   const pending = step(gone, began, 10) as Active;
 
   test("is held for them though its client has gone, until the hand-off is over", () => {
@@ -238,6 +239,7 @@ describe("a session that is handed to a person", () => {
       status: "pending",
       createdAt: 10,
       expiresAt: 600_000,
+      ...wish,
     });
     expect(timers(pending)).toEqual({ expire: 1e9, handoff: 600_000 });
     const leased = step({ ...active, lease: { idleMs: 1_000, renewedAt: 0 } }, began, 10);
@@ -247,8 +249,10 @@ describe("a session that is handed to a person", () => {
   test("ends by hand or by its time, and its client has the grace anew", () => {
     const taken = step(pending, { type: "handoffTaken", id: "ho_1" }, 20);
     expect(taken).toMatchObject({ handoff: { status: "active" } });
-    const done = step(taken, { type: "handoffEnded", id: "ho_1", as: "completed" }, 5_000);
+    const end = { as: "completed", finalUrl: "https://a.test/in" } as const;
+    const done = step(taken, { type: "handoffEnded", id: "ho_1", ...end }, 5_000) as Active;
     expect(done).toMatchObject({ handoff: { status: "completed" }, detached: { since: 5_000 } });
+    expect(done.handoff?.finalUrl).toBe(end.finalUrl);
     expect(timers(done)).toEqual({ expire: 1e9, linger: 5_000 + LIMITS.lingerMs });
     const late = step(taken, { type: "tick" }, 600_001);
     expect(late).toMatchObject({ handoff: { status: "expired" }, detached: { since: 600_000 } });
@@ -262,5 +266,21 @@ describe("a session that is handed to a person", () => {
     expect(step(done, { ...began, id: "ho_2" }, 60)).toMatchObject({
       handoff: { id: "ho_2", status: "pending" },
     });
+  });
+
+  test("that its own login has is with nobody else, and no person takes it", () => {
+    const login = step(gone, { ...began, wish: { kind: "autologin" } }, 10) as Active;
+    expect(login.handoff).toMatchObject({ kind: "autologin", status: "active" });
+    expect(step(login, { type: "handoffTaken", id: "ho_1" }, 20)).toEqual(login);
+  });
+
+  test("tells its viewers whenever somebody comes for it, or has it no more", () => {
+    const taken = step(pending, { type: "handoffTaken", id: "ho_1" }, 20);
+    const done = step(taken, { type: "handoffEnded", id: "ho_1", as: "cancelled" }, 30);
+    const late = step(taken, { type: "tick" }, 600_001);
+    expect(duties(gone, pending)).toEqual([]);
+    expect(duties(pending, taken)).toEqual(["handoff"]);
+    expect(duties(taken, done)).toEqual(["handoff"]);
+    expect(duties(taken, late)).toEqual(["handoff"]);
   });
 });

@@ -9,7 +9,7 @@ import { startGateway } from "../../../scripts/gateway.ts";
 import { applyMigrations } from "../../../scripts/migrate.ts";
 import { stateFolder } from "./state-folder.ts";
 import { steadyPort } from "./steady-port.ts";
-import { ADMIN_TOKEN, HOST_TOKEN, SIGNING_SECRET } from "../secrets.ts";
+import { ADMIN_TOKEN, HOST_TOKEN, LOGIN_KEY, SIGNING_SECRET } from "../secrets.ts";
 
 /** For a gateway with a real pool: on a busy machine a browser takes its time. */
 export const PATIENT = { SVC_ACQUIRE_TIMEOUT_MS: "120000" };
@@ -47,6 +47,7 @@ export async function testGateway(
     SVC_HOST_TOKEN: HOST_TOKEN,
     SVC_SIGNING_SECRET: SIGNING_SECRET,
     SVC_ADMIN_TOKEN: ADMIN_TOKEN,
+    SVC_LOGIN_KEY: LOGIN_KEY,
   };
   const isToComeBack = place.port === 0 && place.stateDir !== undefined;
   const parent = place.isOnDisk ? tmpdir() : stateFolder();

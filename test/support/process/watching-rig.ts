@@ -39,9 +39,9 @@ export class WatchingRig {
     this.#stateDir = stateDir;
   }
 
-  /** `env`: of the pool. */
-  static async start(env: Record<string, string> = {}): Promise<WatchingRig> {
-    const site = await startWatchingSite();
+  /** `env`: of the pool. `given`: another site than that of those who watch. */
+  static async start(env: Record<string, string> = {}, given?: Site): Promise<WatchingRig> {
+    const site = given ?? (await startWatchingSite());
     const stateDir = await mkdtemp(join(stateFolder(), "svc-"));
     const gateway = await testGateway(PATIENT, { port: 0, stateDir });
     const pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address, ...env });

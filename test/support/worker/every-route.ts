@@ -1,5 +1,6 @@
 import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { mintSessionId, mintVmId } from "@svc/contract/tokens.ts";
+import { mintConsoleToken } from "@svc/contract/tokens/console.ts";
 import { expect, test } from "vitest";
 import { calledPath, filled } from "../called-path.ts";
 import { call, codeOf, json, newOrg } from "./gateway.ts";
@@ -14,11 +15,12 @@ const SANDBOX = {
   answer: '{"error":"There is no such sandbox.","code":"NotFound"}',
 };
 const DESKTOP = { ...SANDBOX, answer: SANDBOX.answer.replace("sandbox", "desktop") };
+const HOUR_MS = 3_600_000;
 const UNAUTHORIZED = '{"error":"Unauthorized"}';
 
 const CREDENTIAL = { operator: ADMIN_TOKEN, host: HOST_TOKEN };
 
-const BEARERS: readonly Auth[] = ["key", "operator", "host"];
+const BEARERS: readonly Auth[] = ["key", "console", "operator", "host"];
 const FORGED = {
   objectUrl: { status: 404, code: "ObjectNotFound" },
   fileUrl: { status: 403, code: "InvalidFileToken" },
@@ -28,7 +30,9 @@ const FORGED = {
 async function credential(op: Operation): Promise<string> {
   if (op.auth === "operator" || op.auth === "host") return CREDENTIAL[op.auth];
   // Of a plan that may have nothing: a create is refused, and waits for nobody.
-  return (await newOrg("free", { browsers: 0, vms: 0 })).key;
+  const { key, keyId, orgId: org } = await newOrg("free", { browsers: 0, vms: 0 });
+  if (op.auth !== "console") return key;
+  return mintConsoleToken(SIGNING_SECRET, { org, keyId, expiresAt: Date.now() + HOUR_MS });
 }
 
 /**

@@ -1,0 +1,42 @@
+/** What the URL of this page has said: the token, and what can be read of it. */
+export interface Pass {
+  token: string;
+  /** The name of the session on /ws/live. */
+  alias: string;
+  handoff: string;
+  /** Ms since the epoch. */
+  expiresAt: number;
+}
+
+/**
+ * Reads the token of the URL's fragment and takes it out of the address bar: it is in no history, and on no screen that
+ * somebody photographs. A reload finds it in this tab's own storage. Null: there is none.
+ */
+export function takePass(): Pass | null {
+  const handoff = location.pathname.split("/").at(-1) ?? "";
+  const told = new URLSearchParams(location.hash.slice(1)).get("t");
+  if (told !== null) {
+    sessionStorage.setItem(handoff, told);
+    history.replaceState(null, "", location.pathname);
+  }
+  return passOf(handoff, told ?? sessionStorage.getItem(handoff) ?? "");
+}
+
+/** The hand-off is over: its token opens nothing any more. */
+export function forgetPass({ handoff }: Pass): void {
+  sessionStorage.removeItem(handoff);
+}
+
+function passOf(handoff: string, token: string): Pass | null {
+  try {
+    const payload = token.split(".")[1] ?? "";
+    const { sub, hid, exp } = JSON.parse(atob(payload.replace(/-/g, "+").replace(/_/g, "/"))) as {
+      sub: string;
+      hid: string;
+      exp: number;
+    };
+    return hid === handoff ? { token, alias: sub, handoff, expiresAt: exp * 1_000 } : null;
+  } catch {
+    return null;
+  }
+}

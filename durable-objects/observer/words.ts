@@ -1,0 +1,6 @@
+/** What viewers and persons are told. */
+export const NO_POOL = "The session's browser pool is away: reconnect.";
+export const READ_ONLY = "This stream is read only: send ack and options, and nothing else.";
+export const MALFORMED =
+  "This is no message of a person who has taken a session over (docs/OBSERVING.md).";
+export const TAKEN = "Somebody has taken this session over already: one person at a time.";

@@ -1,0 +1,160 @@
+import { type LoginSteps, isSafe } from "@svc/contract/browser/login.ts";
+import { ApiError } from "@svc/contract/errors.ts";
+import type { CdpSession } from "@svc/sdk/cdp.ts";
+import * as z from "zod";
+import {
+  type Field,
+  type Seen,
+  buttonScript,
+  clearScript,
+  focusScript,
+  lengthScript,
+  lookScript,
+} from "./form-script.ts";
+
+/** What a page is asked for its login by. */
+export interface Form {
+  steps: LoginSteps;
+  allowedHosts: readonly string[];
+  checkSelector: string | undefined;
+}
+
+const WORLD = "svc.login";
+const BLANK_MS = 2_000;
+
+const Frame = z.object({ frameTree: z.object({ frame: z.object({ id: z.string() }) }) });
+const World = z.object({ executionContextId: z.number() });
+const Evaluated = z.object({ result: z.object({ value: z.unknown().optional() }) });
+const Point = z.object({ x: z.number(), y: z.number() });
+const SeenSchema: z.ZodType<Seen> = z.object({
+  url: z.string(),
+  title: z.string(),
+  document: z.number(),
+  isLoaded: z.boolean(),
+  fields: z.object({ username: z.boolean(), password: z.boolean(), code: z.boolean() }),
+  isChecked: z.boolean().nullable(),
+  hasCaptcha: z.boolean(),
+  frameHosts: z.array(z.string()),
+});
+
+/** The page of a login, as its run sees it and types in it. */
+export class LoginPage {
+  readonly #page: CdpSession;
+  readonly #form: Form;
+  readonly #signal: AbortSignal;
+
+  constructor(page: CdpSession, form: Form, signal: AbortSignal) {
+    this.#page = page;
+    this.#form = form;
+    this.#signal = signal;
+  }
+
+  /** Goes to a URL. Answers why it cannot; null once it is there. */
+  async open(url: string): Promise<string | null> {
+    await this.#send("Page.bringToFront");
+    const { errorText } = await this.#send("Page.navigate", { url });
+    return typeof errorText === "string" ? errorText : null;
+  }
+
+  /** What the page shows now; null between two documents. */
+  async look(): Promise<Seen | null> {
+    const { steps, checkSelector } = this.#form;
+    const value = await this.#evaluate(lookScript(steps, checkSelector)).catch(unlessOver(this));
+    return SeenSchema.safeParse(value).data ?? null;
+  }
+
+  /** Types into a field, as a keyboard does. False: it is gone, or holds something else then. Throws OriginMismatch. */
+  async type(field: Field, text: string): Promise<boolean> {
+    const { steps } = this.#form;
+    // The document itself says where it is, and nothing is asked between that and the first key.
+    const url = await this.#evaluate(focusScript(steps, field)).catch(unlessOver(this));
+    if (typeof url !== "string") return false;
+    this.check(url);
+    await Promise.all([...characters(text)].flatMap((key) => this.#strike(key)));
+    const length = await this.#evaluate(lengthScript(steps, field)).catch(unlessOver(this));
+    return length === text.length;
+  }
+
+  /** Sends the form of a field. */
+  async submit(field: Field): Promise<void> {
+    const script = buttonScript(this.#form.steps, field);
+    const at = Point.safeParse(await this.#evaluate(script).catch(unlessOver(this))).data;
+    if (!at) return void (await Promise.all(this.#strike("\r", "Enter")));
+    const click = { ...at, button: "left", clickCount: 1 };
+    await this.#send("Input.dispatchMouseEvent", { type: "mouseMoved", ...at });
+    await this.#send("Input.dispatchMouseEvent", { type: "mousePressed", ...click });
+    await this.#send("Input.dispatchMouseEvent", { type: "mouseReleased", ...click });
+  }
+
+  /** Throws OriginMismatch unless pages of this URL may be given the secrets. */
+  check(url: string): void {
+    const host = URL.canParse(url) ? new URL(url).hostname : "";
+    if (isSafe(url) && this.#form.allowedHosts.includes(host)) return;
+    throw mismatch(host || "another page", isSafe(url) ? "" : " over a connection that is safe");
+  }
+
+  /** Throws OriginMismatch when the form seems to be in a frame of a host that may not be given the secrets. */
+  checkFrames({ frameHosts }: Seen): void {
+    const stranger = frameHosts.find((host) => !this.#form.allowedHosts.includes(host));
+    if (stranger !== undefined) throw mismatch(`a frame of ${stranger}`, "");
+  }
+
+  /**
+   * Nothing of the login stays in the page: its fields are emptied, or the page is left. False: it does not answer. The run
+   * itself may be over.
+   */
+  async clear(): Promise<boolean> {
+    const left = await this.#evaluate(clearScript(this.#form.steps), BLANK_MS).catch(() => null);
+    if (left === 0) return true;
+    const options = { timeoutMs: BLANK_MS };
+    const leaving = this.#page.send("Page.navigate", { url: "about:blank" }, options);
+    return leaving.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  get isOver(): boolean {
+    return this.#signal.aborted;
+  }
+
+  #strike(text: string, name = text): Promise<unknown>[] {
+    const key = { key: name, text, unmodifiedText: text };
+    const code = name === "Enter" ? { code: name, windowsVirtualKeyCode: 13 } : {};
+    return [
+      this.#send("Input.dispatchKeyEvent", { type: "keyDown", ...key, ...code }),
+      this.#send("Input.dispatchKeyEvent", { type: "keyUp", key: name, ...code }),
+    ];
+  }
+
+  /** In a world of our own, of the document that is there now. */
+  async #evaluate(expression: string, timeoutMs?: number): Promise<unknown> {
+    const options = timeoutMs === undefined ? { signal: this.#signal } : { timeoutMs };
+    const tree = Frame.parse(await this.#page.send("Page.getFrameTree", {}, options));
+    const where = { frameId: tree.frameTree.frame.id, worldName: WORLD };
+    const world = World.parse(await this.#page.send("Page.createIsolatedWorld", where, options));
+    const ask = { expression, contextId: world.executionContextId, returnByValue: true };
+    const answer = await this.#page.send("Runtime.evaluate", ask, options);
+    return Evaluated.parse(answer).result.value;
+  }
+
+  #send(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    return this.#page.send(method, params, { signal: this.#signal });
+  }
+}
+
+/** A document that goes away takes its answers with it; the end of the run is told. */
+const unlessOver =
+  (page: LoginPage) =>
+  (error: unknown): null => {
+    if (page.isOver) throw error;
+    return null;
+  };
+
+const characters = (text: string): Iterable<string> => text.match(/./gsu) ?? [];
+
+const mismatch = (where: string, how: string): ApiError =>
+  new ApiError(
+    "OriginMismatch",
+    `The login asks for the secrets at ${where}, which is none of the login's allowedHosts${how}. Nothing was typed there. Have a person log in, or correct the saved login in the console.`,
+  );

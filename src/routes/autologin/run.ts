@@ -1,0 +1,89 @@
+import {
+  AUTOLOGIN_SECONDS,
+  type AutologinResult,
+  RunAutologin,
+} from "@svc/contract/browser/autologin.ts";
+import type { LoginState } from "@svc/contract/browser/login.ts";
+import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { newHandoffId } from "@svc/contract/ids.ts";
+import { LoginVault } from "../../../control-plane/login-vault.ts";
+import {
+  type LoginPlace,
+  type OpenLogin,
+  noteRun,
+  openLogin,
+} from "../../../control-plane/logins.ts";
+import { parseBody } from "../../body.ts";
+import type { AppContext, Handler } from "../../context.ts";
+import { TIDY_MS, autologin } from "../../logins/autologin.ts";
+import { handoffActive } from "../handoffs/active.ts";
+import { type OwnedSession, ownedSession } from "../sessions/owned.ts";
+import { saveLive } from "../sessions/save-profile.ts";
+import { profileOf } from "./place.ts";
+
+const SECOND_MS = 1_000;
+
+export const runAutologin: Handler = async (c) => {
+  const session = await ownedSession(c);
+  const { site, force = false, timeoutSeconds } = await parseBody(c, RunAutologin);
+  const place = { ...(await profileOf(c, session)), site };
+  const login = await openLogin(c.env.DB, LoginVault.open(c.env.SVC_LOGIN_KEY), place);
+  const timeoutMs = (timeoutSeconds ?? AUTOLOGIN_SECONDS.usual) * SECOND_MS;
+  const running = run(c, session, { place, login, force, timeoutMs });
+  // A client that goes away must not leave half a login in a page.
+  c.executionCtx.waitUntil(running.catch(() => {}));
+  return c.json((await running) satisfies AutologinResult);
+};
+
+interface Wanted {
+  place: LoginPlace;
+  login: OpenLogin;
+  force: boolean;
+  timeoutMs: number;
+}
+
+/** The session is nobody else's meanwhile; what the page has learnt is saved when it has succeeded. */
+async function run(c: AppContext, session: OwnedSession, wanted: Wanted): Promise<AutologinResult> {
+  const { place, timeoutMs } = wanted;
+  const handoffId = await begun(session, timeoutMs + TIDY_MS);
+  let end: "completed" | "cancelled" = "cancelled";
+  try {
+    const result = await autologin(c.env, { id: c.req.param("id") ?? "", ...wanted });
+    const state = result.status === "already_logged_in" ? "logged_in" : result.status;
+    if (state === "logged_in") end = "completed";
+    await noteRun(c.env.DB, place, state, Date.now());
+    return result.status === "logged_in"
+      ? { ...result, ...(await saved(c, session, place)) }
+      : result;
+  } catch (error) {
+    const failed: LoginState = "failed";
+    if (isApiError(error)) await noteRun(c.env.DB, place, failed, Date.now());
+    throw error;
+  } finally {
+    await session.ask((object) => object.endHandoff(handoffId, { as: end }));
+  }
+}
+
+async function begun(session: OwnedSession, lastsMs: number): Promise<string> {
+  const id = newHandoffId();
+  const wish = { kind: "autologin" } as const;
+  const handoff = await session.ask((object) => object.beginHandoff(id, lastsMs, wish));
+  if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  if (handoff.id !== id) throw handoffActive(handoff);
+  return id;
+}
+
+/** The version of the profile that has the login; none when the profile cannot be saved just now. */
+async function saved(
+  c: AppContext,
+  session: OwnedSession,
+  { profileId }: LoginPlace,
+): Promise<{ version?: number }> {
+  try {
+    const { version } = await saveLive(c, session, { profileId });
+    return { version };
+  } catch (error) {
+    if (isApiError(error)) return {};
+    throw error;
+  }
+}
