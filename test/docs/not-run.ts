@@ -25,8 +25,6 @@ export const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>>
       "it changes a Cloudflare account",
     "apt-get install --no-install-recommends chromium-headless-shell bubblewrap iproute2":
       "it installs packages on a host and starts it: scripts/system-packages.ts has the same list",
-    "SVC_GATEWAY_URL=https://svc.example.com SVC_HOST_TOKEN=… SVC_HOST_ID=vm-1 \\":
-      "it starts a host on a machine of its own",
     "SVC_PROXY_RESIDENTIAL_URL='http://me-country-{country}[-state-{state}][-city-{city}]-session-{session}-ttl-{minutes}:pw@gate.example:8000'":
       "settings of a provider that costs money: test/end-to-end/proxies.test.ts",
   },
