@@ -196,6 +196,10 @@ const LISTEN = `
     if (isTold)
       eye.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
   };
+  // Of itself the browser tells every new document where the mouse is: that is no move.
+  const used = ({ type, movementX, movementY }) => {
+    if (type !== "pointermove" || movementX !== 0 || movementY !== 0) begin();
+  };
   const soon = () => {
     if (TAKES_PICTURES) meetFirst();
     requestIdleCallback(tell);
@@ -206,10 +210,10 @@ const LISTEN = `
     else soon();
     addEventListener("pagehide", leave, true);
     addEventListener("visibilitychange", push, true);
-    for (const use of uses) addEventListener(use, begin, { capture: true, passive: true });
+    for (const use of uses) addEventListener(use, used, { capture: true, passive: true });
   };
   const ready = () => {
-    for (const use of uses) removeEventListener(use, begin, true);
+    for (const use of uses) removeEventListener(use, used, true);
   };
   /** Puts what nobody can ask for later among the lines. */
   const finish = () => {
