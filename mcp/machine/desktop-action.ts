@@ -14,7 +14,7 @@ export const coordinate = z.int().min(0);
 export const screenshot = z
   .boolean()
   .default(false)
-  .describe("Also return a picture, taken once the screen rests");
+  .describe("Also return a picture once the screen rests");
 
 /** Does something on the screen of a desktop, and takes a picture after it where one is wanted. */
 export function onDesktop(

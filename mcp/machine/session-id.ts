@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-/** The machine that a tool works with. */
+const MOST_CHARACTERS = 500;
+
+/** The machine that a tool works with. What each tool says of it, every conversation pays for: the server's instructions say it once. */
 export const sessionId = z
   .string()
-  .min(1)
-  .max(500)
-  .describe("Of svc_sandbox_create, svc_desktop_create or svc_list");
+  .refine((id) => id !== "" && id.length <= MOST_CHARACTERS, "is no id of a machine");

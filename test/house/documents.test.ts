@@ -6,6 +6,8 @@ import { describe, expect, test } from "vitest";
 const ROOTS = readdirSync(".");
 const ROOM_PAGES = globSync("*/README.md", { exclude: ["docs/README.md"] });
 const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md"), ...ROOM_PAGES];
+/** What a build or a start makes: git ignores it. */
+const MADE = /(^|\/)(dist|\.svc)\//;
 const SOURCE = /\.(ts|mjs|sh|sql|toml|md)$/;
 
 const read = (page: string): string => readFileSync(page, "utf8");
@@ -20,7 +22,7 @@ function pathsOn(page: string): string[] {
 function isPath(page: string, text: string): boolean {
   const [first = "", ...rest] = text.split("/");
   // A route.
-  if (first === "") return false;
+  if (first === "" || MADE.test(text)) return false;
   if (rest.length > 0 && ROOTS.includes(first)) return true;
   if (SOURCE.test(text)) return !/^[\w.]*$/.test(text) || text.endsWith(".ts");
   return ROOM_PAGES.includes(page) && existsSync(join(dirname(page), first)) && rest.length > 0;

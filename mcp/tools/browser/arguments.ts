@@ -1,15 +1,15 @@
 import * as z from "zod";
 
 /** Arguments that several tools have. */
-export const sessionId = z.string().describe("sessionId of svc_browser_create");
+export const sessionId = z.string();
 
 export const selector = z
   .string()
   .optional()
   .describe("CSS selector, or a ref such as e37 from svc_browser_read_page format=snapshot");
 
-export const x = z.number().optional().describe("x in CSS pixels of the viewport, with y");
-export const y = z.number().optional().describe("y in CSS pixels of the viewport, with x");
+export const x = z.number().optional().describe("x and y are CSS pixels of the viewport");
+export const y = z.number().optional();
 
 export const screenshot = z
   .boolean()

@@ -22,10 +22,7 @@ export const browserCreate = defineTool({
       .optional()
       .describe("Solve captchas: on in stealth, off in fast unless said"),
     recording: z.boolean().default(false).describe("Record a replay: see svc_browser_replay_url"),
-    profileId: z
-      .string()
-      .optional()
-      .describe("Saved profile (cookies, logins) to start with: see svc_browser_profiles"),
+    profileId: z.string().optional().describe("To start with: see svc_browser_profiles"),
   }),
   output: z.looseObject({
     sessionId: z.string(),

@@ -12,8 +12,8 @@ export const autologinSite = defineTool({
     "Logs the browser in to a site with a login that a person has saved with its profile; you never see the password. status logged_in or already_logged_in: go on. needs_human (reason: captcha, second_factor, no_form, form_in_frame): call svc_browser_login so that a person does it. failed: the reason says why; do not try again and again, as sites lock accounts.",
   input: z.strictObject({
     sessionId: z.string(),
-    site: z.string().min(1).max(253).describe("As svc_browser_autologin_status lists it."),
-    force: z.boolean().default(false).describe("Logs in although it seems to be logged in."),
+    site: z.string().min(1).max(253).describe("As autologin_status lists it."),
+    force: z.boolean().default(false).describe("Also when it seems to be logged in."),
     timeoutSeconds: z.number().min(least).max(most).default(usual),
   }),
   output: z.looseObject({

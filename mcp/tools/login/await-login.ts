@@ -15,7 +15,7 @@ export const awaitLogin = defineTool({
   input: z.strictObject({
     sessionId: z.string(),
     timeoutSeconds: z.number().min(1).max(300).default(50),
-    saveProfile: z.boolean().default(true).describe("Whether a completed login is saved."),
+    saveProfile: z.boolean().default(true),
   }),
   output: z.looseObject({
     status: z.enum(["pending", "active", "completed", "cancelled", "expired"]),

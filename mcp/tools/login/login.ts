@@ -14,7 +14,7 @@ export const login = defineTool({
   name: "svc_browser_login",
   title: "Ask a person to log in",
   description:
-    "Hands the browser to a person, so that they log in or do what only they can. Give them liveUrl at once: it is a page on which they see the browser and use it. Then call svc_browser_await_login. Until they are done every other tool on this session answers HandoffActive, and you see nothing of what they type.",
+    "Hands the browser to a person, so that they log in or do what only they can. Give them liveUrl at once: a page on which they see and use it. Then call svc_browser_await_login. Until they are done other tools on this session answer HandoffActive.",
   input: z.strictObject({
     sessionId: z.string(),
     url: z
@@ -32,7 +32,7 @@ export const login = defineTool({
       .max(LIMITS.urlGlobCharacters)
       .optional()
       .describe(
-        "A glob of the URL that the browser is at when they are done, such as https://example.com/home*. ** stands for anything, * for anything without a slash. Without it they press a button.",
+        "URL at which they are done, such as https://example.com/home*; * stands for anything but a slash, ** for anything.",
       ),
     timeoutSeconds: z.int().min(least).max(most).default(usual),
   }),

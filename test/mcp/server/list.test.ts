@@ -69,8 +69,8 @@ test("a toolset that does not exist is refused with the names of those that do",
 /** Characters of a token, by the rule of thumb. */
 const TOKEN = 4;
 
-test("the whole list costs a conversation no more than 8,250 tokens", () => {
-  expect(JSON.stringify(list).length / TOKEN).toBeLessThanOrEqual(8_250);
+test("the whole list costs a conversation no more than 7,500 tokens", () => {
+  expect(JSON.stringify(list).length / TOKEN).toBeLessThanOrEqual(7_500);
 });
 
 test.each(list)("$name is listed with what every client can read", (tool) => {
