@@ -38,7 +38,7 @@ export async function call(
   }
 }
 
-/** Runs a tool within its time, in its turn. */
+/** Runs a tool within its time. */
 function inTime(
   tool: Tool,
   args: Record<string, unknown>,
@@ -46,20 +46,32 @@ function inTime(
   caller: Caller,
 ): Promise<ToolResult> {
   const ms = patienceMs(tool) + askedMs(args);
-  return within({ signal: caller.signal, timeoutMs: ms }, async ({ signal }) => {
-    const { svc, WebSocket, defaultProfile, opened } = home;
-    const { progress } = caller;
-    const context = { svc, WebSocket, defaultProfile, opened, progress, lease: LEASE, signal };
-    const { sessionId: id } = args;
-    if (tool.turn === "none" || typeof id !== "string") return tool.run(args, context);
-    const kind = tool.name.startsWith("svc_browser_") ? "browser" : "machine";
-    const end = await home.turns.take({ kind, id }, { lastsMs: ms, signal });
-    try {
-      return await tool.run(args, context);
-    } finally {
-      end();
-    }
+  const signal = home.gone ? AbortSignal.any([caller.signal, home.gone]) : caller.signal;
+  return within({ signal, timeoutMs: ms }, (limits) => {
+    const work = inTurn(tool, args, home, { ...caller, signal: limits.signal, lastsMs: ms });
+    home.keep?.(work.catch(() => {}));
+    return work;
   });
+}
+
+/** Runs a tool in its turn, which lasts as long as the call may. */
+async function inTurn(
+  tool: Tool,
+  args: Record<string, unknown>,
+  home: Home,
+  { signal, progress, lastsMs }: Caller & { lastsMs: number },
+): Promise<ToolResult> {
+  const { svc, WebSocket, defaultProfile, opened } = home;
+  const context = { svc, WebSocket, defaultProfile, opened, progress, lease: LEASE, signal };
+  const { sessionId: id } = args;
+  if (tool.turn === "none" || typeof id !== "string") return tool.run(args, context);
+  const kind = tool.name.startsWith("svc_browser_") ? "browser" : "machine";
+  const end = await home.turns.take({ kind, id }, { lastsMs, signal });
+  try {
+    return await tool.run(args, context);
+  } finally {
+    end();
+  }
 }
 
 const patienceMs = (tool: Tool): number =>

@@ -4,9 +4,14 @@ import type { Home } from "./home.ts";
 import { mcpServer } from "./server.ts";
 import type { Tool } from "./tool.ts";
 
+/** What is written so often shows that a client has gone: nothing else does, and its call would go on to its deadline. */
+const KEEP_ALIVE_MS = 3_000;
+
 /** Answers one HTTP request of an MCP client. Nothing is kept between requests: a session is an argument of a tool. */
 export function serveHttp(request: Request, tools: readonly Tool[], home: Home): Promise<Response> {
   const handler = createMcpHandler(() => mcpServer(tools, home), {
+    responseMode: "sse",
+    keepAliveMs: KEEP_ALIVE_MS,
     maxRequestBodySize: LIMITS.toolCallBytes,
     // The table never changes, so there is nothing to subscribe to.
     maxSubscriptions: 0,

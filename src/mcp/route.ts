@@ -21,10 +21,7 @@ export function mcp(app: Hono<AppEnv>["fetch"]): Handler {
   return async (c) => {
     // Backends log query strings (document 1, Agent tool server).
     if (KEY.test(new URL(c.req.url).search)) throw keyInUrl();
-    const answering = serveHttp(c.req.raw, wantedTools(c), homeOf(c, app));
-    // A call whose client has gone still has its turn to give back.
-    c.executionCtx.waitUntil(answering);
-    return answering;
+    return serveHttp(c.req.raw, wantedTools(c), homeOf(c, app));
   };
 }
 
@@ -36,6 +33,8 @@ function homeOf(c: AppContext, app: Hono<AppEnv>["fetch"]): Home {
     svc: new Svc({ ...options, browserUrl: options.baseUrl }),
     WebSocket,
     turns: turnsOf(c),
+    gone: c.req.raw.signal,
+    keep: (work) => c.executionCtx.waitUntil(work),
     defaultProfile: defaultProfileOf(c),
     // Its lease ends it.
     opened: () => {},

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Svc } from "@svc/sdk/svc.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { startSite } from "../../support/fakes/site.ts";
+import { COUNTER, startSite } from "../../support/fakes/site.ts";
 import { type McpClient, mcpClient, type ToolAnswer } from "../../support/mcp-client.ts";
 import { PATIENT, type TestGateway, testGateway } from "../../support/process/gateway.ts";
 import { builtServer, mcpStdio } from "../../support/process/mcp-stdio.ts";
@@ -19,12 +19,17 @@ describe.skipIf(await missingBrowser())("browsers", () => {
   let key = "";
   let svc: Svc;
   let path = "";
+  /** A page has asked for `/begun`. */
+  let begun = (): void => {};
 
   beforeAll(async () => {
     path = await builtServer();
     stateDir = await mkdtemp(join(tmpdir(), "svc-mcp-state-"));
     gateway = await testGateway(PATIENT, { port: 0, stateDir });
-    site = await startSite();
+    site = await startSite((asked) => {
+      if (asked === "/begun") begun();
+      return COUNTER;
+    });
     pool = await PoolProcess.start(gateway, { SVC_EGRESS_ALLOW: site.address });
     key = await gateway.newKey();
     svc = new Svc({ apiKey: key, baseUrl: gateway.url.origin });
@@ -166,4 +171,33 @@ describe.skipIf(await missingBrowser())("browsers", () => {
       })
       .toContainEqual(expect.objectContaining({ text: expect.stringContaining("Counter") }));
   });
+
+  const LEAVING = ["v2", "v1", "local"] as const;
+  test.each(LEAVING)(
+    "a client (%s) that goes away in a call leaves nobody waiting",
+    async (how) => {
+      await using next = await hosted();
+      const sessionId = await opened(next);
+      await next.call("svc_browser_navigate", { sessionId, url: site.url });
+      const expression = 'fetch("/begun").then(() => new Promise(() => {}))';
+      const isUnderWay = new Promise<void>((resolve) => (begun = resolve));
+      const args = { sessionId, expression, timeoutSeconds: 120 };
+      if (how === "local") {
+        const client = await local();
+        const ended = client.call("svc_browser_evaluate", args).catch(() => {});
+        await isUnderWay;
+        process.kill(client.pid, "SIGKILL");
+        await ended;
+      } else {
+        const client = await mcpClient({ url: gateway.url, key, version: how });
+        const ended = client.call("svc_browser_evaluate", args).catch(() => {});
+        await isUnderWay;
+        await client.close();
+        await ended;
+      }
+      // It would wait for the two minutes of that call, and give up after one.
+      const sum = { sessionId, expression: "1 + 1" };
+      expect(saidBy(await next.call("svc_browser_evaluate", sum))).toMatch(/\n2$/);
+    },
+  );
 });

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-const PAGE = `<!doctype html><title>Counter</title><h1>Counter</h1>
+/** A page that counts clicks. */
+export const COUNTER = `<!doctype html><title>Counter</title><h1>Counter</h1>
 <button id="more" onclick="count.textContent = Number(count.textContent) + 1">more</button>
 <output id="count">0</output>`;
 
@@ -15,7 +16,7 @@ export interface Site {
 }
 
 /** `pageOf`: the HTML of a path; one page for all of them unless it is given. */
-export async function startSite(pageOf: (path: string) => string = () => PAGE): Promise<Site> {
+export async function startSite(pageOf: (path: string) => string = () => COUNTER): Promise<Site> {
   const server = createServer(({ url = "" }, response) => {
     response.setHeader("content-type", "text/html");
     response.end(pageOf(url));
