@@ -1,4 +1,5 @@
 import type { Svc } from "@svc/sdk/svc.ts";
+import { LIMITS } from "@svc/contract/limits.ts";
 import { Cdp } from "@svc/sdk/cdp.ts";
 import { ConnectionError, TimeoutError } from "@svc/sdk/errors.ts";
 import { type ToolContext, ToolError } from "../tool.ts";
@@ -45,9 +46,17 @@ async function endpointOf(svc: Svc, sessionId: string, signal: AbortSignal): Pro
   const record = await svc.browsers.get(sessionId, { signal });
   const { status, cdpEndpoint, closeReason = status } = record;
   if (status === "active" && cdpEndpoint) return cdpEndpoint;
-  if (status === "active" || status === "unknown") throw unreachable();
+  // The URL of a browser opens it for a time; the browser itself may live longer.
+  if (status === "active") throw tooOld();
+  if (status === "unknown") throw unreachable();
   throw new ToolError("NotRunning", `This browser has ended (${closeReason}).`);
 }
+
+const tooOld = (): ToolError =>
+  new ToolError(
+    "BrowserTooOld",
+    `Tools use a browser for ${LIMITS.socketUrlAgeMs / 60_000} minutes after its creation. Keep its logins with svc_browser_save_profile, close it with svc_browser_close and start another with svc_browser_create.`,
+  );
 
 const unreachable = (reason = ""): ToolError =>
   new ToolError(

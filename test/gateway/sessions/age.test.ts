@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintSessionId } from "@svc/contract/tokens.ts";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { call, newOrg, newPool } from "../../support/worker/gateway.ts";
+import { call, json, newOrg, newPool } from "../../support/worker/gateway.ts";
 import { SIGNING_SECRET } from "../../support/secrets.ts";
 
 const DAY_MS = 86_400_000;
@@ -51,6 +51,20 @@ test("a session older than 90 minutes is read and released as any other; only it
   expect((await call(`/sessions/${id}`, { method: "DELETE", bearer: key })).status).toBe(204);
   const released = await call(`/sessions/${id}`, { bearer: key });
   expect(await released.json()).toMatchObject({ status: "released" });
+});
+
+test("tools say of a session older than 90 minutes that they cannot use it, and what to do", async () => {
+  const { id: sessionId, key } = await aged(LIMITS.socketUrlAgeMs + 60_000);
+  const params = { name: "svc_browser_read_page", arguments: { sessionId } };
+  const answer = await call("/mcp", {
+    ...json({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    },
+    bearer: key,
+  });
+  expect(await answer.text()).toContain("BrowserTooOld: Tools use a browser for 90 minutes");
 });
 
 test.each(["ws", "cdp"])(
