@@ -4,6 +4,7 @@ import { benchBurst } from "./burst/bench.ts";
 import { benchEgress } from "./egress/bench.ts";
 import { benchDesktop } from "./desktop/bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
+import { benchMcp } from "./mcp/bench.ts";
 import { benchNeighbour } from "./neighbour/bench.ts";
 import { benchHostileGuest } from "./hostile-guest/bench.ts";
 import { type Options, readOptions } from "./options.ts";
@@ -33,6 +34,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   egress: benchEgress,
   recording: benchRecording,
   observe: benchObserve,
+  mcp: benchMcp,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 
