@@ -13,6 +13,7 @@ import { benchProfiles } from "./profiles/bench.ts";
 import { benchRecording } from "./recording/bench.ts";
 import { benchRelay } from "./relay/bench.ts";
 import { runToEnd } from "./service/endings.ts";
+import { benchSdk } from "./sdk/bench.ts";
 import { benchVmGateway } from "./vm-gateway/bench.ts";
 import { benchCode } from "./vm/code.ts";
 import { benchVm } from "./vm/bench.ts";
@@ -35,6 +36,7 @@ const BENCHES: Record<string, (options: Options) => Promise<void>> = {
   recording: benchRecording,
   observe: benchObserve,
   mcp: benchMcp,
+  sdk: benchSdk,
 };
 const USAGE = `npm run bench -- ${Object.keys(BENCHES).join(" | ")} [number | section …] [--n N] [--kind stealth] [--idle] [--json FILE]`;
 
