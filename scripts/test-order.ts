@@ -12,6 +12,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/vm-host/volumes/faults.test.ts": 110,
   "test/vm-host/desktops/computer.test.ts": 150,
   "test/mcp/machine/real-machines.test.ts": 60,
+  "test/mcp/every-tool.test.ts": 50,
   "test/vm-host/volumes/volumes.test.ts": 95,
   "test/vm-host/images/on-use.test.ts": 90,
   "test/docs/programs.test.ts": 65,
