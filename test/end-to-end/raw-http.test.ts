@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
+import { ConsoleToken } from "@svc/contract/browser/login.ts";
 import { OPERATIONS } from "@svc/contract/operations/index.ts";
 import type { Auth, Operation } from "@svc/contract/operations/operation.ts";
 import { afterAll, describe, expect, test } from "vitest";
@@ -13,8 +14,16 @@ const gateway = await testGateway({ SVC_PREVIEW_DOMAIN: "preview.localhost" });
 const key = await gateway.newKey();
 afterAll(() => gateway.close());
 
+async function consoleToken(): Promise<string> {
+  const headers = { authorization: `Bearer ${key}` };
+  const url = new URL("/console/api/token", gateway.url);
+  const answer = await fetch(url, { method: "POST", headers });
+  return ConsoleToken.parse(await answer.json()).token;
+}
+
 const BEARERS: Partial<Record<Auth, string>> = {
   key,
+  console: await consoleToken(),
   operator: ADMIN_TOKEN,
   host: gateway.hostToken,
 };
