@@ -5,6 +5,18 @@ import { BrowserToolsRig } from "../../support/process/browser-tools.ts";
 import { missingBrowser, missingKind } from "../../support/process/needs.ts";
 import { pages } from "./pages.ts";
 
+/** A page that does something once the test lets it, when nobody is connected, and tells of it right before. */
+const later = (act: string): string => `<!doctype html><title>Later</title><script>
+  (async () => {
+    while ((await (await fetch("/may")).text()) !== "yes") await new Promise((r) => setTimeout(r, 100));
+    navigator.sendBeacon("/begins");
+    ${act};
+  })()</script>`;
+const PAGES: Readonly<Record<string, string>> = {
+  "/busy": later("while (true)"),
+  "/asks-later": later('alert("Late")'),
+};
+
 // In mode fast the browser answers such a dialog itself.
 const HELD = { fast: ["/busy"], stealth: ["/busy", "/asks-later"] };
 const KINDS = await Promise.all(
@@ -13,8 +25,15 @@ const KINDS = await Promise.all(
 
 describe.skipIf(await missingBrowser())("pages that are held up", () => {
   let rig: BrowserToolsRig;
+  /** Whether a page may go on, and what is called when one does. */
+  let isLet = false;
+  let begins = (): void => {};
   beforeAll(async () => {
-    rig = await BrowserToolsRig.start(pages);
+    rig = await BrowserToolsRig.start((path, other) => {
+      if (path === "/begins") begins();
+      if (path === "/may") return isLet ? "yes" : "no";
+      return PAGES[path] ?? pages(path, other);
+    });
   });
   afterAll(() => rig.close());
 
@@ -27,6 +46,10 @@ describe.skipIf(await missingBrowser())("pages that are held up", () => {
         expect((await call("navigate", { url: rig.site + path })).json).toMatchObject({
           status: 200,
         });
+        const begun = new Promise<void>((resolve) => (begins = resolve));
+        isLet = true;
+        await begun;
+        isLet = false;
         await expect
           .poll(() => call("read_page").catch((error: unknown) => error))
           .toMatchObject({ code: "Timeout" });

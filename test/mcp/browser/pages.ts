@@ -40,10 +40,6 @@ const ALL: Readonly<Record<string, (other: string) => SitePage>> = {
     <button id="alert" onclick="alert('Hello');document.title='After alert'">Alert</button>
     <button id="confirm" onclick="document.title='Answer '+confirm('Sure?')">Confirm</button>
     <button id="leave" onclick="onbeforeunload=(e)=>e.preventDefault();location.href='/next'">Leave</button>`,
-  "/asks-later": () =>
-    `<title>Asks later</title><script>setTimeout(() => alert("Late"), 300)</script>`,
-  "/busy": () =>
-    `<title>Busy</title><script>onload = () => setTimeout(() => { while (true); }, 300)</script>`,
   "/huge":
     () => `<title>Huge</title><p>Small text</p><img alt="pic" src="data:image/png;base64,${"A".repeat(HUGE)}">
     <a href="data:text/plain,${"B".repeat(1_000)}">data</a>`,
