@@ -1,3 +1,4 @@
+import { KEY_CODES, SIGN_CODES } from "@svc/contract/browser/key-codes.ts";
 import { ToolError } from "../tool.ts";
 
 /** A key as `Input.dispatchKeyEvent` wants it. */
@@ -24,32 +25,9 @@ export const MODIFIER_BITS: Readonly<Record<Modifier, number>> = {
   Shift: 8,
 };
 
-/** Keys with a name: their virtual key codes, by which the browser finds what they do. */
-const NAMED: Readonly<Record<string, number>> = {
-  Backspace: 8,
-  Tab: 9,
-  Enter: 13,
-  Shift: 16,
-  Control: 17,
-  Alt: 18,
-  Pause: 19,
-  CapsLock: 20,
-  Escape: 27,
-  Space: 32,
-  PageUp: 33,
-  PageDown: 34,
-  End: 35,
-  Home: 36,
-  ArrowLeft: 37,
-  ArrowUp: 38,
-  ArrowRight: 39,
-  ArrowDown: 40,
-  Insert: 45,
-  Delete: 46,
-  Meta: 91,
-  ContextMenu: 93,
-  ...Object.fromEntries(Array.from({ length: 24 }, (_none, at) => [`F${at + 1}`, 112 + at])),
-};
+/** Keys with a name, as people write them. */
+const { " ": SPACE = 0, ...OTHERS } = KEY_CODES;
+const NAMED: Readonly<Record<string, number>> = { ...OTHERS, Space: SPACE };
 
 /** Other names that people use. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -72,22 +50,20 @@ const ALIASES: Readonly<Record<string, string>> = {
   win: "Meta",
 };
 
-/** Signs of a US keyboard: without and with Shift, the key's code and its virtual key code. */
-const SIGNS: readonly (readonly [string, string, string, number])[] = [
-  [";", ":", "Semicolon", 186],
-  ["=", "+", "Equal", 187],
-  [",", "<", "Comma", 188],
-  ["-", "_", "Minus", 189],
-  [".", ">", "Period", 190],
-  ["/", "?", "Slash", 191],
-  ["`", "~", "Backquote", 192],
-  ["[", "{", "BracketLeft", 219],
-  ["\\", "|", "Backslash", 220],
-  ["]", "}", "BracketRight", 221],
-  ["'", '"', "Quote", 222],
-  ...")!@#$%^&*("
-    .split("")
-    .map((sign, digit) => [`${digit}`, sign, `Digit${digit}`, 48 + digit] as const),
+/** Signs of a US keyboard: without and with Shift, and the key's code. */
+const SIGNS: readonly (readonly [string, string, string])[] = [
+  [";", ":", "Semicolon"],
+  ["=", "+", "Equal"],
+  [",", "<", "Comma"],
+  ["-", "_", "Minus"],
+  [".", ">", "Period"],
+  ["/", "?", "Slash"],
+  ["`", "~", "Backquote"],
+  ["[", "{", "BracketLeft"],
+  ["\\", "|", "Backslash"],
+  ["]", "}", "BracketRight"],
+  ["'", '"', "Quote"],
+  ...")!@#$%^&*(".split("").map((sign, digit) => [`${digit}`, sign, `Digit${digit}`] as const),
 ];
 
 const BY_LOWER_CASE = new Map(Object.keys(NAMED).map((name) => [name.toLowerCase(), name]));
@@ -108,7 +84,9 @@ export function keyOf(character: string): (Key & { isShifted: boolean }) | undef
   }
   const sign = SIGNS.find(([plain, shifted]) => plain === character || shifted === character);
   if (!sign) return undefined;
-  const [, shifted, code, windowsVirtualKeyCode] = sign;
+  const [plain, shifted, code] = sign;
+  // Of a digit its character is the code.
+  const windowsVirtualKeyCode = SIGN_CODES[code] ?? plain.charCodeAt(0);
   const isShifted = character === shifted;
   return { key: character, code, windowsVirtualKeyCode, text: character, isShifted };
 }

@@ -28,7 +28,7 @@ export const awaitLogin = defineTool({
   async run({ sessionId, timeoutSeconds, saveProfile }, context) {
     const { svc, signal } = context;
     const browser = await svc.browsers.connect(sessionId, { signal });
-    const { handoff: last } = await browser.record({ signal });
+    const { handoff: last } = browser;
     if (!last || last.kind === "autologin")
       throw new ToolError(
         "NoHandoff",

@@ -1,0 +1,41 @@
+/** Windows virtual key codes of keys with a name, by `key`: the Input domain finds by them what a key does. */
+export const KEY_CODES: Readonly<Record<string, number>> = {
+  Backspace: 8,
+  Tab: 9,
+  Enter: 13,
+  Shift: 16,
+  Control: 17,
+  Alt: 18,
+  Pause: 19,
+  CapsLock: 20,
+  Escape: 27,
+  " ": 32,
+  PageUp: 33,
+  PageDown: 34,
+  End: 35,
+  Home: 36,
+  ArrowLeft: 37,
+  ArrowUp: 38,
+  ArrowRight: 39,
+  ArrowDown: 40,
+  Insert: 45,
+  Delete: 46,
+  Meta: 91,
+  ContextMenu: 93,
+  ...Object.fromEntries(Array.from({ length: 24 }, (_none, at) => [`F${at + 1}`, 112 + at])),
+};
+
+/** The same of keys that write something else than a letter or a digit, by `code`. */
+export const SIGN_CODES: Readonly<Record<string, number>> = {
+  Semicolon: 186,
+  Equal: 187,
+  Comma: 188,
+  Minus: 189,
+  Period: 190,
+  Slash: 191,
+  Backquote: 192,
+  BracketLeft: 219,
+  Backslash: 220,
+  BracketRight: 221,
+  Quote: 222,
+};
