@@ -124,6 +124,8 @@ describe("is never tried again", () => {
     ["exec", async (client) => (await client.sandboxes.connect("x")).exec("rm", ["a"])],
     ["profiles.create", (client) => client.profiles.create("a")],
     ["volumes.create", (client) => client.volumes.create()],
+    ["profiles.save", (client) => client.profiles.save("prof_1", { cookies: [] })],
+    ["profiles.restore", (client) => client.profiles.restore("prof_1", 1)],
   ])("%s where it may have been done already: a reset and a 504", async (_name, call) => {
     for (const fault of ["reset", refused(504)] as const) {
       server.script({ status: 200, body: { state: "running" } }, fault);
