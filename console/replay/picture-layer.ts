@@ -1,19 +1,19 @@
 import { type Pictures, bytesOf } from "./pictures.ts";
 
-/** What rrweb's replayer is to a layer of pictures. */
+/** The part of rrweb's replayer that a layer of pictures uses. */
 interface Replayer {
   getCurrentTime(): number;
   getMirror(): { getNode(id: number): Node | null };
   on(event: "flush", handler: () => void): unknown;
 }
 
-/** A picture that can be drawn. `image`: null of one that is none. */
+/** A picture that can be drawn. `image`: null where its bytes are no picture. */
 interface Decoded {
   url: string;
   image: ImageBitmap | null;
 }
 
-/** What an element shows, and how it looked then: one that looks otherwise has been changed since. */
+/** The picture that an element shows, and how the element looked then: an element that looks otherwise has been changed since. */
 interface Drawn {
   url: string;
   look: string;
@@ -46,7 +46,7 @@ export class PictureLayer {
     this.#decoded.clear();
   }
 
-  /** By the frame, not by events: so it is right after any leap, however the player made it. */
+  /** Pictures are drawn by the frame, not by events: so they are right after any leap, however the player made it. */
   #next(): void {
     this.#frame = requestAnimationFrame(() => {
       this.#next();
@@ -58,7 +58,7 @@ export class PictureLayer {
     });
   }
 
-  /** Where no script may run a canvas is no picture, whatever is drawn on it: it shows what its style says. */
+  /** Where no script may run, a canvas shows the `content` of its style, and nothing that is drawn on it. */
   #show(node: Node, id: number, url: string): void {
     if (isCanvas(node))
       this.#put(node, id, url, `${node.width} ${node.style.content}`, (image) => {
@@ -79,7 +79,7 @@ export class PictureLayer {
     this.#drawn.set(node, { url, look: decoded.image ? draw(decoded.image) : now });
   }
 
-  /** One at a time of each element: at eightfold speed the ones in between are left out. */
+  /** One picture of each element is decoded at a time: at eightfold speed those in between are left out. */
   async #decode(id: number, url: string): Promise<void> {
     if (this.#decoding.has(id)) return;
     this.#decoding.add(id);

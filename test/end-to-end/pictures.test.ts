@@ -26,7 +26,7 @@ async function colourShown(page: Page, near: string): Promise<string> {
     const frame = document.querySelector(".replayer-wrapper iframe");
     const canvas = frame?.contentDocument?.querySelector("canvas");
     const [, url] = /url\\("([^"]+)"\\)/.exec(canvas?.style.content ?? "") ?? [];
-    // It is to be seen, as large as it was.
+    // The canvas is to be seen, as large as it was.
     const { width, height } = canvas?.getBoundingClientRect() ?? {};
     if (!url || Math.abs(width - 400) > 4 || Math.abs(height - 200) > 4) return [width, height];
     const image = new Image();
@@ -75,7 +75,7 @@ describe.skipIf(await missingKind("fast"))("pictures of canvases in a replay", (
       const frame = `<iframe src="${site.page(painted("red"), "localhost")}"></iframe>`;
       await recorded?.goto(site.page(`<h1>words above</h1>${painted("red")}${frame}`));
       await recorded?.evaluate(FRAMES);
-      // What is drawn right before the end is there too.
+      // A change right before the end is there too.
       await recorded?.evaluate(`paint("green")`);
       await customer.release(session);
       const { url } = await customer.replay(session);

@@ -42,7 +42,7 @@ const pictureSite = createServer((_request, response) => {
 let browser: Browser;
 let rrweb: string;
 
-/** What a document has told: the lines of all takes so far. */
+/** The lines of all takes of a document so far. */
 class Told {
   readonly lines: Line[] = [];
   readonly #document: RecordedDocument;
@@ -178,7 +178,7 @@ describe.skipIf(await missingBrowser())("a picture", () => {
       setTimeout(on, 500);</script>`);
     await expect.poll(() => page.title(), PATIENCE).toBe("stopped");
     await told.until((pictures) => pictures.length > 0);
-    // It has been looked at since: what else there is on the page is told anew.
+    // The canvas has been looked at since: pictures of another one come, and take their turns with it.
     await page.evaluate(`{ const other = document.createElement("canvas"); document.body.append(other);
       const pen = other.getContext("2d"); let n = 0;
       setInterval(() => { pen.fillStyle = "hsl(" + (n += 9) + " 90% 50%)"; pen.fillRect(0, 0, 300, 150) }, 50) }`);
@@ -245,7 +245,7 @@ describe.skipIf(await missingBrowser())("a picture", () => {
     const pictures = await told.until((all) => withData(all).length > 8);
     const seconds = (performance.now() - begun) / 1000 + 2;
     const characters = withData(pictures).reduce((sum, { length }) => sum + length, 0);
-    // What it may tell at once, a second, and the pictures that were on their way.
+    // The length that may be told at once and in each second, and that of the pictures on their way.
     expect(characters).toBeLessThan(2 * 512 * 1024 + seconds * 64 * 1024);
     expect(new Set(pictures.map(({ id }) => id)).size).toBeLessThanOrEqual(
       LIMITS.replayPicturedElements,
