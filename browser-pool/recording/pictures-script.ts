@@ -178,8 +178,13 @@ export const PICTURES_SCRIPT = `
     try {
       const url = await asUrl(await drawn.convertToBlob({ type: "image/webp", quality: known.quality }));
       characters.spend(url.length);
-      if (url.length > ${LIMITS.replayPictureCharacters}) known.quality /= 2;
-      if (!url.startsWith("data:image/webp;") || url.length > ${LIMITS.replayPictureCharacters}) return;
+      if (url.length > ${LIMITS.replayPictureCharacters}) {
+        known.quality /= 2;
+        // The picture is taken again, though the element may never change.
+        known.hash = null;
+        return;
+      }
+      if (!url.startsWith("data:image/webp;")) return;
       pictures += 1;
       known.name = Math.floor(performance.timeOrigin) + "." + pictures;
       known.url = url;

@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { judge } from "../../../browser-pool/launch/fitness.ts";
 import { readRrweb } from "../../../browser-pool/recording/page-script.ts";
 import { eventsOf, isStill } from "../../../browser-pool/recording/still.ts";
 import { missingBrowser } from "../../support/process/needs.ts";
+import { openPersonsBrowser } from "../../support/process/persons-browser.ts";
 import { startEchoSite } from "../../support/process/recorded.ts";
 import { RecordedDocument } from "./recorded-document.ts";
 
@@ -105,12 +105,7 @@ function idOfCanvas(lines: Line[]): number {
 
 describe.skipIf(await missingBrowser())("a picture", () => {
   beforeAll(async () => {
-    const fit = await judge(process.env.SVC_CHROMIUM || null);
-    if ("hint" in fit) throw new Error(fit.hint);
-    browser = await chromium.launch({
-      executablePath: fit.programs.chromium,
-      args: ["--no-sandbox"],
-    });
+    browser = await openPersonsBrowser();
     rrweb = await readRrweb();
     pictureSite.listen(0, "127.0.0.1");
     await once(pictureSite, "listening");
@@ -133,6 +128,17 @@ describe.skipIf(await missingBrowser())("a picture", () => {
     await page.evaluate(`pen.fillStyle = "green"; pen.fillRect(0, 0, 400, 200)`);
     const both = withData(await told.until((pictures) => withData(pictures).length > 1));
     expect(await colourOf({ document }, both[1] ?? "")).toBe("green");
+    await page.close();
+  });
+
+  test("that is too long is taken again with less quality, though nothing moves", async () => {
+    const { page, told } = await opened(`<canvas id=c width=640 height=480></canvas><script>
+      // Noise of eight full colours: longer than a picture may be.
+      const sign = () => (Math.random() < 0.5 ? 0 : 255);
+      const noise = new Uint8ClampedArray(4 * 640 * 480).map((_, n) => (n % 4 === 3 ? 255 : sign()));
+      c.getContext("2d").putImageData(new ImageData(noise, 640, 480), 0, 0)</script>`);
+    const [first] = await told.until((pictures) => pictures.length > 0);
+    expect(first?.data?.length).toBeLessThanOrEqual(LIMITS.replayPictureCharacters);
     await page.close();
   });
 
