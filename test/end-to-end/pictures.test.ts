@@ -1,8 +1,8 @@
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { judge } from "../../browser-pool/launch/fitness.ts";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { missingKind } from "../support/process/needs.ts";
+import { openPersonsBrowser } from "../support/process/persons-browser.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
@@ -46,12 +46,7 @@ async function colourShown(page: Page, near: string): Promise<string> {
 describe.skipIf(await missingKind("fast"))("pictures of canvases in a replay", () => {
   beforeAll(async () => {
     gateway = await testGateway(PATIENT);
-    const fit = await judge(process.env.SVC_CHROMIUM || null);
-    if ("hint" in fit) throw new Error(fit.hint);
-    viewer = await chromium.launch({
-      executablePath: fit.programs.chromium,
-      args: ["--no-sandbox"],
-    });
+    viewer = await openPersonsBrowser();
   });
   afterAll(async () => {
     await viewer.close();
