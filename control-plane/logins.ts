@@ -12,7 +12,7 @@ import { ask } from "./database.ts";
 import type { LoginVault } from "./login-vault.ts";
 import { rowOf } from "./profiles.ts";
 
-/** Which login it is. */
+/** The place of a login: an org's profile, and a site. */
 export interface LoginPlace {
   orgId: string;
   profileId: string;

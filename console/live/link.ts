@@ -11,7 +11,7 @@ export interface Frame {
 /** How a hand-off is over. `gone`: the session has ended. */
 export type Outcome = "completed" | "cancelled" | "expired" | "gone";
 
-/** What is told to the page. */
+/** The events that the page is told of. */
 export interface Hears {
   frame: (frame: Frame) => void;
   text: (message: TextMessage) => void;

@@ -12,7 +12,7 @@ const STYLES = "/console/live.css";
 
 /**
  * The page by which a person acts in a session that is handed to them (docs/LOGINS.md): the same bytes for everybody.
- * Its own program, console/live, reads the token of the URL's fragment, which never comes here but as a bearer.
+ * The page's program, console/live, reads the token of the URL's fragment, which never comes here but as a bearer.
  */
 export const livePage = new Hono<AppEnv>();
 
@@ -57,7 +57,7 @@ const policy = (base: string): string =>
     `connect-src ${base} ${base.replace(/^http/, "ws")}`,
     "base-uri 'none'",
     "form-action 'none'",
-    // What a person clicks must be what they see: no other site shows this page inside its own.
+    // No other site shows this page inside its own: a person must see what they click.
     "frame-ancestors 'none'",
   ].join("; ");
 

@@ -33,7 +33,7 @@ const Targets = z.object({
 type Target = z.infer<typeof Targets>["targetInfos"][number];
 
 /**
- * Signs in with a saved login, in the tab that was opened last. It ends when its time is over, whatever the page does, and
+ * Signs in with a saved login, in the tab that was opened last. The run ends when its time is over, whatever the page does, and
  * leaves nothing that was typed in a page unless it has succeeded. Throws OriginMismatch, PoolUnreachable.
  */
 export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
@@ -96,14 +96,14 @@ async function currentTab(cdp: Cdp, signal: AbortSignal): Promise<string> {
   return ((await tabs.current()) ?? (await tabs.create())).targetId;
 }
 
-/** Where the tab is, which the browser knows however busy the page is. */
+/** The URL and the title of the tab, which the browser knows however busy the page is. */
 async function whereIs(cdp: Cdp | null, tab: string): Promise<{ url: string; title: string }> {
   const targets = cdp ? await targetsOf(cdp).catch(() => []) : [];
   const { url = "", title = "" } = targets.find(({ targetId }) => targetId === tab) ?? {};
   return { url, title };
 }
 
-/** A form that sends its fields in its URL would show the password there. */
+/** A URL without the password: a form that sends its fields by GET would show it there. */
 function withoutSecret(url: string, { password }: OpenLogin): string {
   if (!URL.canParse(url)) return "";
   const { origin, pathname, search, hash } = new URL(url);

@@ -12,7 +12,7 @@ import {
   lookScript,
 } from "./form-script.ts";
 
-/** What a page is asked for its login by. */
+/** The parts of a saved login by which its form is found and judged. */
 export interface Form {
   steps: LoginSteps;
   allowedHosts: readonly string[];
@@ -49,21 +49,21 @@ export class LoginPage {
     this.#signal = signal;
   }
 
-  /** Goes to a URL. Answers why it cannot; null once it is there. */
+  /** Goes to a URL. Answers the browser's error; null once the page is there. */
   async open(url: string): Promise<string | null> {
     await this.#send("Page.bringToFront");
     const { errorText } = await this.#send("Page.navigate", { url });
     return typeof errorText === "string" ? errorText : null;
   }
 
-  /** What the page shows now; null between two documents. */
+  /** The state of the page now; null between two documents. */
   async look(): Promise<Seen | null> {
     const { steps, checkSelector } = this.#form;
     const value = await this.#evaluate(lookScript(steps, checkSelector)).catch(unlessOver(this));
     return SeenSchema.safeParse(value).data ?? null;
   }
 
-  /** Types into a field, as a keyboard does. False: it is gone, or holds something else then. Throws OriginMismatch. */
+  /** Types into a field, as a keyboard does. False: the field is gone, or holds something else then. Throws OriginMismatch. */
   async type(field: Field, text: string): Promise<boolean> {
     const { steps } = this.#form;
     // The document itself says where it is, and nothing is asked between that and the first key.
@@ -100,8 +100,8 @@ export class LoginPage {
   }
 
   /**
-   * Nothing of the login stays in the page: its fields are emptied, or the page is left. False: it does not answer. The run
-   * itself may be over.
+   * Empties the fields of the page, or leaves the page, so that nothing of the login stays in it. False: the page does not
+   * answer. Works also when the run itself is over.
    */
   async clear(): Promise<boolean> {
     const left = await this.#evaluate(clearScript(this.#form.steps), BLANK_MS).catch(() => null);
@@ -127,7 +127,7 @@ export class LoginPage {
     ];
   }
 
-  /** In a world of our own, of the document that is there now. */
+  /** Evaluates in a world of our own, of the document that is there now. */
   async #evaluate(expression: string, timeoutMs?: number): Promise<unknown> {
     const options = timeoutMs === undefined ? { signal: this.#signal } : { timeoutMs };
     const tree = Frame.parse(await this.#page.send("Page.getFrameTree", {}, options));
@@ -143,7 +143,7 @@ export class LoginPage {
   }
 }
 
-/** A document that goes away takes its answers with it; the end of the run is told. */
+/** Turns the lost answer of a document that goes away into null; rethrows when the run is over. */
 const unlessOver =
   (page: LoginPage) =>
   (error: unknown): null => {

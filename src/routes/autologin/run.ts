@@ -42,7 +42,7 @@ interface Wanted {
   timeoutMs: number;
 }
 
-/** The session is nobody else's meanwhile; what the page has learnt is saved when it has succeeded. */
+/** Runs a login in a hand-off of its own, and saves the profile when the login has succeeded. */
 async function run(c: AppContext, session: OwnedSession, wanted: Wanted): Promise<AutologinResult> {
   const { place, timeoutMs } = wanted;
   const handoffId = await begun(session, timeoutMs + TIDY_MS);
@@ -73,7 +73,7 @@ async function begun(session: OwnedSession, lastsMs: number): Promise<string> {
   return id;
 }
 
-/** The version of the profile that has the login; none when the profile cannot be saved just now. */
+/** The version of the profile that has the login; no version when the profile cannot be saved just now. */
 async function saved(
   c: AppContext,
   session: OwnedSession,
