@@ -1,6 +1,7 @@
 import { type LoginSteps, isSafe } from "@svc/contract/browser/login.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import type { CdpSession } from "@svc/sdk/cdp.ts";
+import { type CallOptions, within } from "@svc/sdk/http/deadline.ts";
 import * as z from "zod";
 import {
   type Field,
@@ -39,11 +40,12 @@ const SeenSchema: z.ZodType<Seen> = z.object({
 
 /** The page of a login, as its run sees it and types in it. */
 export class LoginPage {
-  readonly #page: CdpSession;
+  readonly #page: Pick<CdpSession, "send">;
   readonly #form: Form;
   readonly #signal: AbortSignal;
 
-  constructor(page: CdpSession, form: Form, signal: AbortSignal) {
+  /** `signal`: the end of the run, which is the only limit of what the page is asked. */
+  constructor(page: Pick<CdpSession, "send">, form: Form, signal: AbortSignal) {
     this.#page = page;
     this.#form = form;
     this.#signal = signal;
@@ -104,9 +106,11 @@ export class LoginPage {
    * answer. Works also when the run itself is over.
    */
   async clear(): Promise<boolean> {
-    const left = await this.#evaluate(clearScript(this.#form.steps), BLANK_MS).catch(() => null);
-    if (left === 0) return true;
     const options = { timeoutMs: BLANK_MS };
+    const script = clearScript(this.#form.steps);
+    const emptying = within(options, ({ signal }) => this.#evaluate(script, signal));
+    const left = await emptying.catch(() => null);
+    if (left === 0) return true;
     const leaving = this.#page.send("Page.navigate", { url: "about:blank" }, options);
     return leaving.then(
       () => true,
@@ -128,8 +132,8 @@ export class LoginPage {
   }
 
   /** Evaluates in a world of our own, of the document that is there now. */
-  async #evaluate(expression: string, timeoutMs?: number): Promise<unknown> {
-    const options = timeoutMs === undefined ? { signal: this.#signal } : { timeoutMs };
+  async #evaluate(expression: string, signal = this.#signal): Promise<unknown> {
+    const options = until(signal);
     const tree = Frame.parse(await this.#page.send("Page.getFrameTree", {}, options));
     const where = { frameId: tree.frameTree.frame.id, worldName: WORLD };
     const world = World.parse(await this.#page.send("Page.createIsolatedWorld", where, options));
@@ -139,9 +143,11 @@ export class LoginPage {
   }
 
   #send(method: string, params: object = {}): Promise<Record<string, unknown>> {
-    return this.#page.send(method, params, { signal: this.#signal });
+    return this.#page.send(method, params, until(this.#signal));
   }
 }
+
+const until = (signal: AbortSignal): CallOptions => ({ signal, timeoutMs: Infinity });
 
 /** Turns the lost answer of a document that goes away into null; rethrows when the run is over. */
 const unlessOver =
