@@ -10,6 +10,7 @@ import { within } from "../../durable-objects/live/deadline.ts";
 import { LoginPage } from "./login-page.ts";
 import { openOwnBrowser } from "./own-browser.ts";
 import { type Outcome, runLogin } from "./run.ts";
+import { withoutSecret } from "./without-secret.ts";
 
 const log = logOf("src");
 
@@ -57,9 +58,9 @@ export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
         throw error;
       }
     });
-    const { url, title } = await whereIs(cdp, tab);
+    const place = await whereIs(cdp, tab);
     if (isIn(outcome)) page = null;
-    return { ...outcome, url: withoutSecret(url, login), title };
+    return { ...outcome, ...withoutSecret(place, login.password) };
   } catch (error) {
     if (isApiError(error)) throw error;
     log.warn("autologin_broken", { reason: error });
@@ -101,13 +102,4 @@ async function whereIs(cdp: Cdp | null, tab: string): Promise<{ url: string; tit
   const targets = cdp ? await targetsOf(cdp).catch(() => []) : [];
   const { url = "", title = "" } = targets.find(({ targetId }) => targetId === tab) ?? {};
   return { url, title };
-}
-
-/** A URL without the password: a form that sends its fields by GET would show it there. */
-function withoutSecret(url: string, { password }: OpenLogin): string {
-  if (!URL.canParse(url)) return "";
-  const { origin, pathname, search, hash } = new URL(url);
-  const spoken = new URLSearchParams(search).toString() + hash;
-  const sent = new URLSearchParams({ x: password }).toString().slice(2);
-  return spoken.includes(sent) || url.includes(password) ? origin + pathname : url;
 }
