@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { type AppContext, type AppEnv, baseUrlOf } from "../context.ts";
 import { localInstance } from "../middleware/local-instance.ts";
 import { bearerOf } from "../middleware/auth.ts";
-import { reach } from "../objects.ts";
+import { ownedSession } from "../routes/sessions/owned.ts";
 
 const SCRIPT = "/console/live.js";
 const STYLES = "/console/live.css";
@@ -43,8 +43,8 @@ async function standing(c: AppContext): Promise<Response> {
   const { hid } = claims ?? {};
   if (!alias || hid === undefined || hid !== c.req.param("handoffId"))
     throw new ApiError("Unauthorized", "Unauthorized");
-  const session = c.env.SESSIONS.getByName(alias.id);
-  const handoff = await reach(() => session.awaitHandoff(hid, 0));
+  const session = await ownedSession(c, alias.org, alias.id);
+  const handoff = await session.ask((object) => object.awaitHandoff(hid, 0));
   const status = handoff?.id === hid ? handoff.status : "gone";
   return c.json({ status } satisfies HandoffStanding);
 }
