@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { SessionRecord } from "@svc/contract/browser/session.ts";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../../src/app.ts";
 import { createExecutionContext } from "cloudflare:test";
 import { call, codeOf, json, newPool, newSession } from "../../support/worker/gateway.ts";
@@ -64,5 +64,20 @@ describe("POST /sessions/:id/autologin", async () => {
     expect(read.handoff).toMatchObject({ kind: "autologin", status: "cancelled" });
     const sql = "SELECT last_state FROM profile_logins WHERE profile_id = ?";
     expect(await env.DB.prepare(sql).bind(profileId).first("last_state")).toBe("failed");
+  });
+
+  test("is answered though it cannot be noted", async () => {
+    const prepare = env.DB.prepare.bind(env.DB);
+    const spy = vi.spyOn(env.DB, "prepare").mockImplementation((sql) => {
+      if (sql.startsWith("UPDATE profile_logins")) throw new Error("test");
+      return prepare(sql);
+    });
+    const path = `/sessions/${await session()}/autologin`;
+    const headers = { authorization: `Bearer ${key}` };
+    const init = { ...json({ site: "a.test", timeoutSeconds: 5 }), headers };
+    const response = await app.request(path, init, env, createExecutionContext());
+    expect(spy.mock.calls.flat().join()).toContain("UPDATE profile_logins");
+    spy.mockRestore();
+    expect(await response.json()).toMatchObject({ status: "failed", reason: "timeout" });
   });
 });
