@@ -80,4 +80,18 @@ describe("POST /sessions/:id/autologin", async () => {
     spy.mockRestore();
     expect(await response.json()).toMatchObject({ status: "failed", reason: "timeout" });
   });
+
+  test("is not taken from the service: 409 HandoffActive until it has given the session back", async () => {
+    const id = await session();
+    const running = run(id, { site: "a.test", timeoutSeconds: 5 });
+    const read = async () =>
+      SessionRecord.parse(await (await call(`/sessions/${id}`, { bearer: key })).json()).handoff;
+    await vi.waitFor(async () => expect((await read())?.status).toBe("active"), 10_000);
+    const path = `/sessions/${id}/handoffs/${(await read())?.id}`;
+    const cancel = () => call(path, { method: "DELETE", bearer: key });
+    expect(await codeOf(await cancel())).toEqual({ status: 409, code: "HandoffActive" });
+    expect((await read())?.status).toBe("active");
+    expect(await (await running).json()).toMatchObject({ status: "failed", reason: "timeout" });
+    expect((await cancel()).status).toBe(204);
+  });
 });
