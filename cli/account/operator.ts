@@ -14,7 +14,7 @@ export async function operator(cli: Cli): Promise<HttpClient | null> {
   return new HttpClient({ ...options, maxRetries: 2, timeoutMs: null, fetch });
 }
 
-/** The same, where nothing can be done without. */
+/** The operator API, for commands that need it. */
 export async function neededOperator(cli: Cli): Promise<HttpClient> {
   const asked = await operator(cli);
   if (asked) return asked;

@@ -32,7 +32,7 @@ async function lead(viewer: Socket, url: string): Promise<void> {
     if (code > 1001) console.error(styled("dim", `${code} ${String(reason)}`, process.stderr));
   });
   const stream = createWebSocketStream(socket);
-  // Each end is the other one's end: the viewer says by itself what it lost.
+  // The end of one side ends the other one: the viewer tells its user that the connection is gone.
   pipeline(viewer, stream, () => {});
   pipeline(stream, viewer, () => {});
 }

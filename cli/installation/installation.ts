@@ -15,7 +15,7 @@ export function installationFolder(): string | null {
   return starts.map(rootAbove).find((root) => root !== null) ?? null;
 }
 
-/** The same, where nothing can be done without. */
+/** The folder of the project, for commands that need it. */
 export function neededInstallation(): string {
   const root = installationFolder();
   if (root !== null) return root;
@@ -27,7 +27,7 @@ export function neededInstallation(): string {
 /** Runs a script of the project in this terminal, and ends as it does. */
 export async function runScript(root: string, script: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, launched(script), { cwd: root, stdio: "inherit" });
-  // Ctrl-C of a terminal reaches both: its whole group has it.
+  // Ctrl-C of a terminal reaches its whole group, the child too.
   const { stdin, stdout, stderr } = process;
   const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
   process.on("SIGINT", () => void (hasTerminal || child.kill("SIGINT")));
@@ -36,7 +36,7 @@ export async function runScript(root: string, script: readonly string[]): Promis
   return code ?? 128 + (signal ? constants.signals[signal] : 0);
 }
 
-/** What a script of the project says on stdout; what it says on stderr is for the person. */
+/** The stdout of a script of the project. Its stderr goes to the person. */
 export async function readScript(root: string, script: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, launched(script), {
     cwd: root,

@@ -12,7 +12,7 @@ import { readerGone, write } from "../terminal/pipes.ts";
 export interface ExecOptions {
   cwd?: string;
   env?: Record<string, string>;
-  /** False: its input is empty. */
+  /** False: the command's input is empty. */
   stdin: boolean;
 }
 
@@ -56,7 +56,7 @@ async function streamed(
   const command = await box.commands.start(cmd, args, { cwd, env, hold: true });
   const kill = (): Promise<void> => command.kill("SIGKILL").catch(() => {});
   const stop = passSignals(command);
-  // Nobody reads its output any more: a pipe inside the machine would end it the same way.
+  // A command whose output nobody reads is killed: a pipe inside the machine would end it, too.
   const gone = readerGone();
   if (gone.aborted) void kill();
   gone.addEventListener("abort", () => void kill());
@@ -70,7 +70,7 @@ async function streamed(
     if (lostBytes) console.error(`svc: ${lostBytes} bytes of output were lost with a connection.`);
     return gone.aborted ? EXIT.brokenPipe : exitCode;
   } catch (error) {
-    // It would wait for the rest of its input, or run with nobody who hears how it ends.
+    // A command that is left would wait for the rest of its input, or run with nobody who hears how it ends.
     await kill();
     throw error;
   } finally {

@@ -1,6 +1,6 @@
-/** What no schema says of a tool: what its answer has, and which errors of its own a caller meets. */
+/** Facts of a tool that no schema has: its answer, and the errors of its own. */
 export interface ToolNote {
-  /** Of tools that answer content alone. Those with an output schema have theirs from it. */
+  /** The answer of a tool that answers content alone. Other tools have theirs from the output schema. */
   answer?: string;
   errors: readonly string[];
 }

@@ -1,4 +1,4 @@
-// What the commands of `svc` print: the program on a real gateway, with a VM host that is a fake.
+// The output of the commands of `svc`: the program on a real gateway, with a VM host that is a fake.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
