@@ -30,7 +30,7 @@ function fail({ message }: Error): never {
 /** Writes, and waits while the reader is slow. */
 export async function write(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
   if (gone.signal.aborted || stream.write(data)) return;
-  await Promise.race([once(stream, "drain"), once(gone.signal, "abort")]).catch(() => {});
+  await once(stream, "drain", { signal: gone.signal }).catch(() => {});
 }
 
 /** Waits until all that was written has left this program. True: the reader has left before. */
