@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "../errors.ts";
 
@@ -42,10 +43,8 @@ export async function readScript(root: string, script: readonly string[]): Promi
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let text = "";
-  child.stdout.on("data", (part: Buffer) => (text += part.toString()));
-  await once(child, "close");
-  return text;
+  const [said] = await Promise.all([text(child.stdout), once(child, "close")]);
+  return said;
 }
 
 /** The launcher ends what it started when this process is gone. */

@@ -26,7 +26,8 @@ export class InTerminal {
       env: svc.env({ TERM: "xterm-256color" }),
       stdio: ["pipe", "pipe", "inherit", "pipe"],
     });
-    this.#child.stdout?.on("data", (part: Buffer) => (this.text += part.toString()));
+    this.#child.stdout?.setEncoding("utf8");
+    this.#child.stdout?.on("data", (part: string) => (this.text += part));
   }
 
   /** Types. */
