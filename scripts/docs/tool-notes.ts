@@ -1,6 +1,6 @@
 /** Facts of a tool that no schema says: the fields of its answer, and the errors of its own. */
 export interface ToolNote {
-  /** The answer of a tool that answers content alone; an output schema says that of the others. */
+  /** The answer of a tool that answers content alone. Other tools have theirs from the output schema. */
   answer?: string;
   errors: readonly string[];
 }
