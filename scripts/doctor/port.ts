@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { Health } from "@svc/contract/browser/health.ts";
 import { START_SETTINGS } from "../start/settings.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../../cli/doctor/finding.ts";
 
 const ANSWER_MS = 5_000;
+/** Proposed in place of a port that is taken. */
+const OTHER_PORTS = [8788, 8789];
 
 /** Whether `npm start` can listen on its port, or does so already. */
 export async function lookAtPort(): Promise<Finding[]> {
@@ -17,8 +19,10 @@ export async function lookAtPort(): Promise<Finding[]> {
   } catch (error) {
     if (await isService(port)) return [{ what, state: "ok", note: `${port} has this service` }];
     const reason = error instanceof Error && "code" in error ? String(error.code) : "";
-    const note = `${port} cannot be used (${reason}): another program has it`;
-    return [{ what, state: "missing", note, fix: "SVC_PORT=8788 npm start" }];
+    const cause = reason === "EADDRINUSE" ? ": another program has it" : "";
+    const note = `${port} cannot be used (${reason})${cause}`;
+    const other = OTHER_PORTS.find((one) => one !== port);
+    return [{ what, state: "missing", note, fix: `SVC_PORT=${other} npm start` }];
   } finally {
     probe.close();
   }

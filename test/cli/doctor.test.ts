@@ -70,6 +70,15 @@ test("a port that another program has is missing, and another one is proposed", 
   const { found } = await examined({ SVC_PORT: String((other.address() as AddressInfo).port) });
   other.close();
   expect(of(found, "port")).toMatchObject({ state: "missing", fix: "SVC_PORT=8788 npm start" });
+  const proposed = createServer().listen(8788, "127.0.0.1");
+  // Another program may have the port already: that is the same.
+  await once(proposed, "listening").catch(() => {});
+  expect(of((await examined({ SVC_PORT: "8788" })).found, "port")).toMatchObject({
+    state: "missing",
+    note: "8788 cannot be used (EADDRINUSE): another program has it",
+    fix: "SVC_PORT=8789 npm start",
+  });
+  proposed.close();
   const own = await examined({ SVC_PORT: machines.gateway.url.port });
   expect(of(own.found, "port")).toMatchObject({ state: "ok" });
 });
