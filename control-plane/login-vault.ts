@@ -2,7 +2,7 @@ import { fromBase64url, toBase64url } from "@svc/contract/base64url.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { LoginKeys } from "@svc/contract/secrets.ts";
 
-/** What a secret is bound to: moved to another row, it cannot be read. */
+/** The row that a secret is bound to: moved to another row, the secret cannot be read. */
 export interface Belongs {
   org: string;
   profile: string;
@@ -17,8 +17,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * Encrypts the secrets of saved logins: AES-256-GCM, as `v1.<key id>.<iv>.<sealed>`. Its text says which key it was, so that
- * an older one can still be read.
+ * Encrypts the secrets of saved logins: AES-256-GCM, as `v1.<key id>.<iv>.<sealed>`. The text names its key, so that
+ * texts of an older key can still be read.
  */
 export class LoginVault {
   readonly #keys: readonly string[];
@@ -38,7 +38,7 @@ export class LoginVault {
     return new LoginVault(parsed.data.split(","));
   }
 
-  /** `name` says which secret it is: one is not read in place of another. */
+  /** `name`: the name of the secret, so that no secret is read in place of another. */
   async seal(belongs: Belongs, name: string, secret: string): Promise<string> {
     const { id, key } = await keyOf(this.#keys[0] ?? "");
     const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
@@ -47,7 +47,7 @@ export class LoginVault {
     return [VERSION, id, toBase64url(iv), toBase64url(new Uint8Array(sealed))].join(".");
   }
 
-  /** Throws NotConfigured when no key of ours wrote it. */
+  /** Reads a sealed secret. Throws NotConfigured when none of the keys has written it. */
   async open(belongs: Belongs, name: string, text: string): Promise<string> {
     const [version, id, iv, sealed] = text.split(".");
     const keys = await Promise.all(this.#keys.map(keyOf));

@@ -1,10 +1,9 @@
 import {
-  type LoginState,
+  LoginState,
   LoginSteps,
   type PutLogin,
   type SavedLogin,
 } from "@svc/contract/browser/login.ts";
-import { LoginState as States } from "@svc/contract/browser/login.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import * as z from "zod";
@@ -12,7 +11,7 @@ import { ask } from "./database.ts";
 import type { LoginVault } from "./login-vault.ts";
 import { rowOf } from "./profiles.ts";
 
-/** Which login it is. */
+/** The place of a login: an org's profile, and a site. */
 export interface LoginPlace {
   orgId: string;
   profileId: string;
@@ -57,7 +56,7 @@ const toLogin = (row: LoginRow): SavedLogin => ({
   ...(row.check_selector !== null && { checkSelector: row.check_selector }),
   ...(row.steps !== null && { steps: LoginSteps.parse(JSON.parse(row.steps)) }),
   savedAt: isoOf(row.saved_at),
-  lastState: States.nullable().parse(row.last_state),
+  lastState: LoginState.nullable().parse(row.last_state),
   checkedAt: row.checked_at === null ? null : isoOf(row.checked_at),
 });
 
@@ -107,8 +106,9 @@ const noSavedLogin = (site: string): ApiError =>
 const PUT = `INSERT INTO profile_logins (profile_id, site, login_url, allowed_hosts, username, secret, totp,
     check_url, check_selector, steps, saved_at)
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
-  WHERE EXISTS (SELECT 1 FROM profile_logins WHERE profile_id = ?1 AND site = ?2)
-    OR (SELECT count(*) FROM profile_logins WHERE profile_id = ?1) < ?12
+  WHERE EXISTS (SELECT 1 FROM profiles WHERE id = ?1)
+    AND (EXISTS (SELECT 1 FROM profile_logins WHERE profile_id = ?1 AND site = ?2)
+      OR (SELECT count(*) FROM profile_logins WHERE profile_id = ?1) < ?12)
   ON CONFLICT (profile_id, site) DO UPDATE SET login_url = ?3, allowed_hosts = ?4, username = ?5, secret = ?6,
     totp = ?7, check_url = ?8, check_selector = ?9, steps = ?10, saved_at = ?11, last_state = NULL, checked_at = NULL`;
 
@@ -136,6 +136,8 @@ export async function putLogin(
       .run(),
   );
   if (meta.changes === 0) {
+    // The profile may have been deleted meanwhile, and its logins with it.
+    await rowOf(db, place.orgId, profileId);
     const text = `site: a profile has at most ${LIMITS.profileLogins} saved logins; delete one first`;
     throw new ApiError("ValidationError", text, { field: "site" });
   }

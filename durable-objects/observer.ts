@@ -109,7 +109,7 @@ export class ObserverDO extends DurableObject<Env> {
     }
   }
 
-  /** Hands the session to a person; who only watches changes nothing. Null: the hand-off is over. */
+  /** Hands the session to a person; a viewer who only watches changes nothing. Null: the hand-off is over. */
   async #handOver({ id, handoff }: ViewerFacts): Promise<Handoff | null> {
     if (handoff === null) return null;
     const taken = await this.env.SESSIONS.getByName(id).takeHandoff(handoff);
@@ -201,7 +201,7 @@ export class ObserverDO extends DurableObject<Env> {
     viewer.tell({ type: "upload", name, path });
   }
 
-  /** The session first, whose hand-off it is: it tells who has it then. A person whom it does not hear still has it, and says it again. */
+  /** Tells the session first: the hand-off is the session's. A person whom the session does not hear still has it, and may say so again. */
   async #handBack(
     { id, handoff }: Pick<ViewerFacts, "id" | "handoff">,
     as: "completed" | "cancelled",
@@ -213,7 +213,7 @@ export class ObserverDO extends DurableObject<Env> {
     if (ended) await this.handoffIs(id, ended);
   }
 
-  /** The page may have come where the hand-off ends. */
+  /** Ends the hand-off when the page has come to its `successUrl`. */
   async #arrived(): Promise<void> {
     const held = this.#custody.endedBy(this.#audience.shownUrl);
     if (held) await this.#handBack(held, "completed");

@@ -140,7 +140,7 @@ export class SandboxDO extends DurableObject<Env> {
     return this.#turns.take(id, lastsMs);
   }
 
-  /** The tool's call is over, or waits no longer. */
+  /** Ends the turn of a tool's call that is over, or that waits no longer. */
   endTurn(id: string): void {
     this.#turns.end(id);
   }

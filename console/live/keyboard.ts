@@ -2,7 +2,7 @@ import { modsOf } from "./pointer.ts";
 
 type Send = (message: object) => void;
 
-/** Leads out of the picture: every other key is the page's. */
+/** The key that leads out of the picture: every other key is the page's. */
 const WAY_OUT = "F6";
 const MOST_PASTED = 32_768;
 

@@ -11,7 +11,7 @@ export interface Frame {
 /** How a hand-off is over. `gone`: the session has ended. */
 export type Outcome = "completed" | "cancelled" | "expired" | "gone";
 
-/** What is told to the page. */
+/** The events that the page is told of. */
 export interface Hears {
   frame: (frame: Frame) => void;
   text: (message: TextMessage) => void;
@@ -22,6 +22,8 @@ export interface Hears {
 
 const SOONEST_MS = 500;
 const LATEST_MS = 8_000;
+/** The wait for an answer: longer than the gateway takes for one. */
+const ANSWER_MS = 30_000;
 
 const decoder = new TextDecoder();
 
@@ -88,7 +90,8 @@ export class Link {
     if (Date.now() >= expiresAt) return "expired";
     const headers = { authorization: `Bearer ${token}` };
     try {
-      const answer = await fetch(`/console/live/${handoff}/standing`, { headers });
+      const signal = AbortSignal.timeout(ANSWER_MS);
+      const answer = await fetch(`/console/live/${handoff}/standing`, { headers, signal });
       if (answer.status === 401) return "expired";
       if (!answer.ok) return null;
       const { status } = (await answer.json()) as { status: Outcome | "pending" | "active" };

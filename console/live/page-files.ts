@@ -29,7 +29,7 @@ export class PageFiles {
     if (!this.#box.open) this.#box.showModal();
   }
 
-  /** Where the bytes of a file go. */
+  /** Sends the bytes of a file to the path that the gateway has offered. */
   async bring({ name, path }: { name: string; path: string }): Promise<void> {
     const file = this.#going.get(name);
     if (!file) return;
@@ -57,5 +57,5 @@ export class PageFiles {
   }
 }
 
-/** As many as a page is given at once. */
+/** The most files that a page is given at once. */
 const MOST_FILES = 16;

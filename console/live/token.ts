@@ -1,4 +1,4 @@
-/** What the URL of this page has said: the token, and what can be read of it. */
+/** The token of this page's URL, and the claims that can be read of it. */
 export interface Pass {
   token: string;
   /** The name of the session on /ws/live. */

@@ -64,7 +64,7 @@ const OUTCOMES: Record<Outcome, [title: string, text: string]> = {
   gone: ["The browser is gone", "Its session has ended. You can close this page."],
 };
 
-/** Nothing is left to do here. */
+/** Shows how the hand-off has ended, in place of all else. */
 export function showOver(outcome: Outcome): void {
   const [title, text] = OUTCOMES[outcome];
   document.body.classList.add("is-over");

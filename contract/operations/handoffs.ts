@@ -48,7 +48,7 @@ export const HANDOFFS = {
     auth: "key",
     bodyBytes,
     success: { status: 204, body: null },
-    errors: ["NotFound", "InvalidSessionId", "NotRunning", "ObjectUnavailable"],
+    errors: ["NotFound", "InvalidSessionId", "NotRunning", "HandoffActive", "ObjectUnavailable"],
   },
   autologinSites: {
     method: "GET",

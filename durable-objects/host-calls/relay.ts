@@ -19,7 +19,7 @@ export type HostNoun = "session's browser pool" | "sandbox's machine";
 /**
  * Hands a customer's upgrade to a host and returns the host's own upgrade response: from then on the
  * runtime pipes bytes, and no code of ours is in between. A host's 404, 409, 428 and 429 pass as plain
- * text, all else it may answer is 502. `own`: headers of the gateway's own.
+ * text, all else it may answer is 502. `own`: headers that the gateway adds.
  */
 export async function relay(
   request: Request,

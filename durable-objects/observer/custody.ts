@@ -5,7 +5,7 @@ import { type Handoff, isTaken } from "../session/handoff.ts";
 
 const HELD = "held";
 
-/** Who has the session, and until when. */
+/** The hand-off that has the session now. */
 interface Held {
   /** The session's id. */
   id: string;
@@ -15,7 +15,7 @@ interface Held {
   successUrl?: string;
 }
 
-/** Who has the session, so that nobody else is shown anything: by its word, kept while its viewers' object sleeps. */
+/** The hand-off that has the session, so that nobody else is shown anything: told by the session, kept while the viewers' object sleeps. */
 export class Custody {
   readonly #storage: DurableObjectStorage;
 
@@ -27,7 +27,7 @@ export class Custody {
     return this.#storage.kv.get<Held>(HELD);
   }
 
-  /** Takes the session's word. Answers whether somebody has it. */
+  /** Notes how the session says that its hand-off stands. Answers whether somebody has the session. */
   is(id: string, handoff: Handoff): boolean {
     if (!isTaken(handoff)) return this.end();
     const { expiresAt: until, successUrl } = handoff;
@@ -41,12 +41,12 @@ export class Custody {
     return false;
   }
 
-  /** A person may go before the page has come where their hand-off ends. */
+  /** Whether a URL may end the hand-off: the person may leave before the page has come there. */
   get awaitsUrl(): boolean {
     return this.held?.successUrl !== undefined;
   }
 
-  /** Who has the session, when this URL ends their hand-off. */
+  /** The hand-off that this URL ends; null when it ends none. */
   endedBy(url: string | null): Held | null {
     const { held } = this;
     const isEnd = held?.successUrl !== undefined && url !== null;
@@ -54,7 +54,7 @@ export class Custody {
   }
 }
 
-/** What the person is asked for. */
+/** The message that tells the person what they are asked for. */
 export function toldOf({ id, expiresAt, instructions, successUrl }: Handoff): Told {
   return {
     type: "handoff",

@@ -1,7 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { mintFileToken, readSessionId } from "@svc/contract/tokens.ts";
 
-/** A file that a person brings into a session: until when they have it, in ms since the epoch. */
+/** A file that a person brings into a session. `expiresAt`: when their hand-off ends, in ms since the epoch. */
 interface Brought {
   id: string;
   name: string;

@@ -4,7 +4,7 @@ import type { Watch } from "@svc/contract/host-protocol/feed.ts";
 /** A viewer that changes its mind all the time must not have the browser begin anew each time. */
 const EVERY_MS = 500;
 
-/** Nobody looks: only where the tabs are counts. */
+/** The order while nobody looks: no frames, only the URLs of the tabs. */
 export const TABS_ALONE: Watch = {
   ...PICTURE,
   active: false,

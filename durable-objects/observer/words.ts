@@ -1,4 +1,4 @@
-/** What viewers and persons are told. */
+/** Refusals and farewells, as viewers and persons are told them. */
 export const NO_POOL = "The session's browser pool is away: reconnect.";
 export const READ_ONLY = "This stream is read only: send ack and options, and nothing else.";
 export const MALFORMED =

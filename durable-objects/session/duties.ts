@@ -23,7 +23,7 @@ function dutiesOfLife(before: SessionState, after: SessionState): SessionDuty[] 
   ];
 }
 
-/** Whether somebody has come for the session, or has it no more. */
+/** Whether somebody has come for the session, or has given it back. */
 function isHandedOn(before: SessionState, after: SessionState): boolean {
   if (before.status !== "active" || after.status !== "active") return false;
   return isTaken(before.handoff) !== isTaken(after.handoff);

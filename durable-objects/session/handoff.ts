@@ -1,6 +1,6 @@
 import type { HandoffKind, HandoffStatus } from "@svc/contract/browser/take-over.ts";
 
-/** What a hand-off is begun with. */
+/** The purpose and the conditions with which a hand-off begins. */
 export interface HandoffWish {
   /** Absent in records of an earlier version: `takeOver`. */
   kind?: HandoffKind;
@@ -14,7 +14,7 @@ export interface Handoff extends HandoffWish {
   status: HandoffStatus;
   createdAt: number;
   expiresAt: number;
-  /** Where the page was when it was given back. */
+  /** The URL of the page when the session was given back. */
   finalUrl?: string;
 }
 
@@ -47,7 +47,7 @@ export function stepHandoff(
   if (event.type === "handoffBegan") {
     if (isOpen(handoff)) return handoff;
     const { id, expiresAt, wish } = event;
-    // The service does not wait for itself to come.
+    // The service has the session at once: nobody has to come.
     const status = wish.kind === "autologin" ? "active" : "pending";
     return { id, status, createdAt: now, expiresAt, ...wish };
   }

@@ -36,7 +36,7 @@ export async function perform(
   }
 }
 
-/** Whoever watches, or has the session, learns how its hand-off stands. */
+/** Tells the object of the viewers how the session's hand-off stands. */
 async function tellViewers(env: Env, { id, state }: StoredSession): Promise<void> {
   const handoff = state.status === "active" ? state.handoff : undefined;
   if (handoff) await env.OBSERVERS.getByName(id).handoffIs(id, handoff);

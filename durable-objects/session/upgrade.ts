@@ -23,10 +23,10 @@ export async function upgrade(live: LiveSession, request: Request): Promise<Resp
   return response;
 }
 
-/** A socket of /cdp for the gateway itself: nobody's presence, and never behind a path that customers can call. */
+/** The URL of a /cdp socket for the gateway itself: the socket is nobody's presence, and no path of customers leads to it. */
 export const OWN_URL = "https://session/own";
 
-/** Opens it. */
+/** Opens a socket of /cdp for the gateway itself. */
 export async function upgradeOwn(live: LiveSession, request: Request): Promise<Response> {
   const open = await openSession(live);
   if ("refused" in open) return refuse(404, open.refused);

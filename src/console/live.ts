@@ -5,14 +5,14 @@ import { Hono } from "hono";
 import { type AppContext, type AppEnv, baseUrlOf } from "../context.ts";
 import { localInstance } from "../middleware/local-instance.ts";
 import { bearerOf } from "../middleware/auth.ts";
-import { reach } from "../objects.ts";
+import { ownedSession } from "../routes/sessions/owned.ts";
 
 const SCRIPT = "/console/live.js";
 const STYLES = "/console/live.css";
 
 /**
  * The page by which a person acts in a session that is handed to them (docs/LOGINS.md): the same bytes for everybody.
- * Its own program, console/live, reads the token of the URL's fragment, which never comes here but as a bearer.
+ * The page's program, console/live, reads the token of the URL's fragment, which never comes here but as a bearer.
  */
 export const livePage = new Hono<AppEnv>();
 
@@ -43,8 +43,8 @@ async function standing(c: AppContext): Promise<Response> {
   const { hid } = claims ?? {};
   if (!alias || hid === undefined || hid !== c.req.param("handoffId"))
     throw new ApiError("Unauthorized", "Unauthorized");
-  const session = c.env.SESSIONS.getByName(alias.id);
-  const handoff = await reach(() => session.awaitHandoff(hid, 0));
+  const session = await ownedSession(c, alias.org, alias.id);
+  const handoff = await session.ask((object) => object.awaitHandoff(hid, 0));
   const status = handoff?.id === hid ? handoff.status : "gone";
   return c.json({ status } satisfies HandoffStanding);
 }
@@ -57,7 +57,7 @@ const policy = (base: string): string =>
     `connect-src ${base} ${base.replace(/^http/, "ws")}`,
     "base-uri 'none'",
     "form-action 'none'",
-    // What a person clicks must be what they see: no other site shows this page inside its own.
+    // No other site shows this page inside its own: a person must see what they click.
     "frame-ancestors 'none'",
   ].join("; ");
 

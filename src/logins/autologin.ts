@@ -10,6 +10,7 @@ import { within } from "../../durable-objects/live/deadline.ts";
 import { LoginPage } from "./login-page.ts";
 import { openOwnBrowser } from "./own-browser.ts";
 import { type Outcome, runLogin } from "./run.ts";
+import { withoutSecret } from "./without-secret.ts";
 
 const log = logOf("src");
 
@@ -33,7 +34,7 @@ const Targets = z.object({
 type Target = z.infer<typeof Targets>["targetInfos"][number];
 
 /**
- * Signs in with a saved login, in the tab that was opened last. It ends when its time is over, whatever the page does, and
+ * Signs in with a saved login, in the tab that was opened last. The run ends when its time is over, whatever the page does, and
  * leaves nothing that was typed in a page unless it has succeeded. Throws OriginMismatch, PoolUnreachable.
  */
 export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
@@ -57,9 +58,9 @@ export async function autologin(env: Env, run: Run): Promise<AutologinResult> {
         throw error;
       }
     });
-    const { url, title } = await whereIs(cdp, tab);
+    const place = await whereIs(cdp, tab);
     if (isIn(outcome)) page = null;
-    return { ...outcome, url: withoutSecret(url, login), title };
+    return { ...outcome, ...withoutSecret(place, login.password) };
   } catch (error) {
     if (isApiError(error)) throw error;
     log.warn("autologin_broken", { reason: error });
@@ -96,18 +97,9 @@ async function currentTab(cdp: Cdp, signal: AbortSignal): Promise<string> {
   return ((await tabs.current()) ?? (await tabs.create())).targetId;
 }
 
-/** Where the tab is, which the browser knows however busy the page is. */
+/** The URL and the title of the tab, which the browser knows however busy the page is. */
 async function whereIs(cdp: Cdp | null, tab: string): Promise<{ url: string; title: string }> {
   const targets = cdp ? await targetsOf(cdp).catch(() => []) : [];
   const { url = "", title = "" } = targets.find(({ targetId }) => targetId === tab) ?? {};
   return { url, title };
-}
-
-/** A form that sends its fields in its URL would show the password there. */
-function withoutSecret(url: string, { password }: OpenLogin): string {
-  if (!URL.canParse(url)) return "";
-  const { origin, pathname, search, hash } = new URL(url);
-  const spoken = new URLSearchParams(search).toString() + hash;
-  const sent = new URLSearchParams({ x: password }).toString().slice(2);
-  return spoken.includes(sent) || url.includes(password) ? origin + pathname : url;
 }

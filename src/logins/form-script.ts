@@ -1,18 +1,18 @@
 import type { LoginSteps } from "@svc/contract/browser/login.ts";
 
-/** Which field of a login. */
+/** The name of a field of a login. */
 export type Field = "username" | "password" | "code";
 
-/** What a page shows of a login. */
+/** The state of a page, as far as a login needs it. */
 export interface Seen {
   url: string;
   title: string;
-  /** Another document has another one. */
+  /** The time at which the document began, by which documents are told apart. */
   document: number;
   isLoaded: boolean;
-  /** Whether there is such a field for people to see. */
+  /** Whether the page has each field, for people to see. */
   fields: Record<Field, boolean>;
-  /** What only those who are signed in see is there; null: nothing was said of that. */
+  /** Whether `checkSelector` is seen, as only those who are signed in see it; null: the login has none. */
   isChecked: boolean | null;
   hasCaptcha: boolean;
   /** Hosts of frames that are large enough to hold a form. */
@@ -20,8 +20,8 @@ export interface Seen {
 }
 
 /**
- * The functions by which a page is looked at, as text: they run in a world of their own, where nothing of the page's
- * programs reaches. A field is found by its selector in `steps`, or by what it says that it is.
+ * The functions by which a page is looked at, as text: the functions run in a world of their own, where nothing of the page's
+ * programs reaches. A field is found by its selector in `steps`, or by its type, name and `autocomplete`.
  */
 const COMMON = (steps: LoginSteps): string => `
   const steps = ${JSON.stringify(steps)};
@@ -79,7 +79,7 @@ export const lookScript = (steps: LoginSteps, checkSelector: string | undefined)
   };`,
   );
 
-/** Makes a field ready to be typed in. Answers where the document is, by its own word; null: there is no such field. */
+/** Makes a field ready to be typed in. Answers the document's own URL; null: there is no such field. */
 export const focusScript = (steps: LoginSteps, name: Field): string =>
   inPage(
     steps,
@@ -95,7 +95,7 @@ export const focusScript = (steps: LoginSteps, name: Field): string =>
 export const lengthScript = (steps: LoginSteps, name: Field): string =>
   inPage(steps, `return field(${JSON.stringify(name)})?.value.length ?? 0;`);
 
-/** Where the button of a field's form is; null: there is none, and Enter is as good. */
+/** The place of the button of a field's form; null: there is none, and Enter is as good. */
 export const buttonScript = (steps: LoginSteps, name: Field): string =>
   inPage(
     steps,

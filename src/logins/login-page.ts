@@ -1,6 +1,7 @@
 import { type LoginSteps, isSafe } from "@svc/contract/browser/login.ts";
 import { ApiError } from "@svc/contract/errors.ts";
 import type { CdpSession } from "@svc/sdk/cdp.ts";
+import { type CallOptions, within } from "@svc/sdk/http/deadline.ts";
 import * as z from "zod";
 import {
   type Field,
@@ -12,7 +13,7 @@ import {
   lookScript,
 } from "./form-script.ts";
 
-/** What a page is asked for its login by. */
+/** The parts of a saved login by which its form is found and judged. */
 export interface Form {
   steps: LoginSteps;
   allowedHosts: readonly string[];
@@ -39,31 +40,32 @@ const SeenSchema: z.ZodType<Seen> = z.object({
 
 /** The page of a login, as its run sees it and types in it. */
 export class LoginPage {
-  readonly #page: CdpSession;
+  readonly #page: Pick<CdpSession, "send">;
   readonly #form: Form;
   readonly #signal: AbortSignal;
 
-  constructor(page: CdpSession, form: Form, signal: AbortSignal) {
+  /** `signal`: the end of the run, which is the only limit of what the page is asked. */
+  constructor(page: Pick<CdpSession, "send">, form: Form, signal: AbortSignal) {
     this.#page = page;
     this.#form = form;
     this.#signal = signal;
   }
 
-  /** Goes to a URL. Answers why it cannot; null once it is there. */
+  /** Goes to a URL. Answers the browser's error; null once the page is there. */
   async open(url: string): Promise<string | null> {
     await this.#send("Page.bringToFront");
     const { errorText } = await this.#send("Page.navigate", { url });
     return typeof errorText === "string" ? errorText : null;
   }
 
-  /** What the page shows now; null between two documents. */
+  /** The state of the page now; null between two documents. */
   async look(): Promise<Seen | null> {
     const { steps, checkSelector } = this.#form;
     const value = await this.#evaluate(lookScript(steps, checkSelector)).catch(unlessOver(this));
     return SeenSchema.safeParse(value).data ?? null;
   }
 
-  /** Types into a field, as a keyboard does. False: it is gone, or holds something else then. Throws OriginMismatch. */
+  /** Types into a field, as a keyboard does. False: the field is gone, or holds something else then. Throws OriginMismatch. */
   async type(field: Field, text: string): Promise<boolean> {
     const { steps } = this.#form;
     // The document itself says where it is, and nothing is asked between that and the first key.
@@ -100,13 +102,15 @@ export class LoginPage {
   }
 
   /**
-   * Nothing of the login stays in the page: its fields are emptied, or the page is left. False: it does not answer. The run
-   * itself may be over.
+   * Empties the fields of the page, or leaves the page, so that nothing of the login stays in it. False: the page does not
+   * answer. Works also when the run itself is over.
    */
   async clear(): Promise<boolean> {
-    const left = await this.#evaluate(clearScript(this.#form.steps), BLANK_MS).catch(() => null);
-    if (left === 0) return true;
     const options = { timeoutMs: BLANK_MS };
+    const script = clearScript(this.#form.steps);
+    const emptying = within(options, ({ signal }) => this.#evaluate(script, signal));
+    const left = await emptying.catch(() => null);
+    if (left === 0) return true;
     const leaving = this.#page.send("Page.navigate", { url: "about:blank" }, options);
     return leaving.then(
       () => true,
@@ -127,9 +131,9 @@ export class LoginPage {
     ];
   }
 
-  /** In a world of our own, of the document that is there now. */
-  async #evaluate(expression: string, timeoutMs?: number): Promise<unknown> {
-    const options = timeoutMs === undefined ? { signal: this.#signal } : { timeoutMs };
+  /** Evaluates in a world of our own, of the document that is there now. */
+  async #evaluate(expression: string, signal = this.#signal): Promise<unknown> {
+    const options = until(signal);
     const tree = Frame.parse(await this.#page.send("Page.getFrameTree", {}, options));
     const where = { frameId: tree.frameTree.frame.id, worldName: WORLD };
     const world = World.parse(await this.#page.send("Page.createIsolatedWorld", where, options));
@@ -139,11 +143,13 @@ export class LoginPage {
   }
 
   #send(method: string, params: object = {}): Promise<Record<string, unknown>> {
-    return this.#page.send(method, params, { signal: this.#signal });
+    return this.#page.send(method, params, until(this.#signal));
   }
 }
 
-/** A document that goes away takes its answers with it; the end of the run is told. */
+const until = (signal: AbortSignal): CallOptions => ({ signal, timeoutMs: Infinity });
+
+/** Turns the lost answer of a document that goes away into null; rethrows when the run is over. */
 const unlessOver =
   (page: LoginPage) =>
   (error: unknown): null => {

@@ -8,24 +8,24 @@ import { oneTimeCode } from "./totp.ts";
 /** How a run ends; `logged_in` and `already_logged_in` have no reason. */
 export type Outcome = Pick<AutologinResult, "status" | "reason">;
 
-/** What the run knows of its own doing. */
+/** The record of what a run has done so far. */
 interface Progress {
-  /** Fields that were sent, in the document in which that was. */
+  /** The fields that were sent, each with the document in which that was. */
   sent: Partial<Record<Field, number>>;
-  /** When the run last did something. */
+  /** The time at which the run last typed. */
   actedAt: number;
-  /** Since when the password that was sent is not asked for; null while it is. */
+  /** The time since which the sent password is not asked for; null while it is. */
   goneAt: number | null;
 }
 
-/** What is to be done next: wait, type and send fields, or end. */
+/** The next step of a run: wait, type and send fields, or end. */
 type Next = { wait: true } | { type: Field[] } | { end: Outcome };
 
 const WAIT: Next = { wait: true };
 const LOOK_EVERY_MS = 250;
-/** A page that has not changed for so long will not by itself: a form that is still there was refused, one that is not will not come. */
+/** The wait after which a page changes no more by itself: a form that is still there was refused, a form that is not will not come. */
 const SETTLED_MS = 8_000;
-/** A form that has gone may give way to one for a second factor. */
+/** The wait after a form has gone: a form for a second factor may follow. */
 const QUIET_MS = 1_500;
 
 const needs = (reason: AutologinReason): Next => ({ end: { status: "needs_human", reason } });
@@ -59,7 +59,7 @@ export async function runLogin(
   }
 }
 
-/** What a page that is as it is asks for. */
+/** The next step that a page in this state asks for. */
 export function nextOf(
   seen: Seen,
   login: Pick<OpenLogin, "checkUrl" | "totp">,
@@ -109,7 +109,7 @@ function codeNext(
   return isRefused ? failed("credentials") : WAIT;
 }
 
-/** Whether one is signed in; null: nothing was said of how to tell. */
+/** Whether the browser is signed in; null: the login has no check. */
 function checkOf(
   { url, isChecked }: Seen,
   { checkUrl }: Pick<OpenLogin, "checkUrl">,

@@ -47,7 +47,7 @@ function callerBy({ orgId, keyId, plan: planName, overrides, isPrepaid }: KeyHol
   return { orgId, keyId, planName, plan: effectivePlan(planName, overrides), isPrepaid };
 }
 
-/** The check of a token of the console. It is good no longer than the key that it was made by. */
+/** The check of a token of the console. The token is good no longer than the key that it was made by. */
 const checkConsole: MiddlewareHandler<AppEnv> = async (c, next) => {
   const secret = c.env.SVC_SIGNING_SECRET;
   const claims = await readConsoleToken(secret, bearerOf(c) ?? "", Date.now());

@@ -1,7 +1,7 @@
 import { ApiError } from "@svc/contract/errors.ts";
 import { baseUrlOf, type AppContext, type Handler } from "../context.ts";
 
-/** Where the page's files lie. Those in a folder with a version in its name (scripts/swagger-ui.mjs) never change. */
+/** The folder of the page's files. Files in a folder with a version in its name (scripts/swagger-ui.mjs) never change. */
 const FOLDER = "/docs/";
 const VERSIONED = /^\/docs\/swagger-ui-[\d.]+\//;
 const A_YEAR = "public, max-age=31536000, immutable";
@@ -27,7 +27,7 @@ export const docsFile: Handler = async (c) => {
   return new Response(answer.body, { status: answer.status, headers });
 };
 
-/** What a browser has already is not sent again. */
+/** A file of the assets; a browser that has the file already is answered 304. */
 function asset(c: AppContext, path: string): Promise<Response> {
   const etag = c.req.header("if-none-match");
   const headers = new Headers(etag === undefined ? {} : { "if-none-match": etag });

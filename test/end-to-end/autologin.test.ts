@@ -62,7 +62,7 @@ async function attached(cdpEndpoint: string): Promise<Page> {
   return page;
 }
 
-/** What stands in the fields of the page. */
+/** The text in all fields of the page. */
 const typedIn = (page: Page): Promise<string> =>
   page.evaluate("[...document.querySelectorAll('input')].map((i) => i.value).join('')");
 

@@ -17,7 +17,7 @@ const site: LoginSite = await startLoginSite();
 const rig = await WatchingRig.start({}, site);
 afterAll(() => rig.close());
 
-/** Where the middle of an element of the session's page is in the person's window. */
+/** The place in the person's window of the middle of an element of the session's page. */
 async function pointOf(page: Page, person: Page, selector: string) {
   const { x, y, width, height } = (await page.locator(selector).boundingBox()) ?? fail();
   const picture = (await person.locator("#picture").boundingBox()) ?? fail();

@@ -6,6 +6,7 @@ import {
 import type { LoginState } from "@svc/contract/browser/login.ts";
 import { ApiError, isApiError } from "@svc/contract/errors.ts";
 import { newHandoffId } from "@svc/contract/ids.ts";
+import { logOf } from "@svc/contract/log.ts";
 import { LoginVault } from "../../../control-plane/login-vault.ts";
 import {
   type LoginPlace,
@@ -21,6 +22,7 @@ import { type OwnedSession, ownedSession } from "../sessions/owned.ts";
 import { saveLive } from "../sessions/save-profile.ts";
 import { profileOf } from "./place.ts";
 
+const log = logOf("src");
 const SECOND_MS = 1_000;
 
 export const runAutologin: Handler = async (c) => {
@@ -42,7 +44,7 @@ interface Wanted {
   timeoutMs: number;
 }
 
-/** The session is nobody else's meanwhile; what the page has learnt is saved when it has succeeded. */
+/** Runs a login in a hand-off of its own, and saves the profile when the login has succeeded. */
 async function run(c: AppContext, session: OwnedSession, wanted: Wanted): Promise<AutologinResult> {
   const { place, timeoutMs } = wanted;
   const handoffId = await begun(session, timeoutMs + TIDY_MS);
@@ -51,16 +53,24 @@ async function run(c: AppContext, session: OwnedSession, wanted: Wanted): Promis
     const result = await autologin(c.env, { id: c.req.param("id") ?? "", ...wanted });
     const state = result.status === "already_logged_in" ? "logged_in" : result.status;
     if (state === "logged_in") end = "completed";
-    await noteRun(c.env.DB, place, state, Date.now());
+    await noted(c, place, state);
     return result.status === "logged_in"
       ? { ...result, ...(await saved(c, session, place)) }
       : result;
   } catch (error) {
-    const failed: LoginState = "failed";
-    if (isApiError(error)) await noteRun(c.env.DB, place, failed, Date.now());
+    if (isApiError(error)) await noted(c, place, "failed");
     throw error;
   } finally {
     await session.ask((object) => object.endHandoff(handoffId, { as: end }));
+  }
+}
+
+/** Notes how a run has ended. A run that cannot be noted is answered all the same: made again, it may lock the account. */
+async function noted(c: AppContext, place: LoginPlace, state: LoginState): Promise<void> {
+  try {
+    await noteRun(c.env.DB, place, state, Date.now());
+  } catch (error) {
+    log.warn("login_run_not_noted", { reason: error });
   }
 }
 
@@ -73,7 +83,7 @@ async function begun(session: OwnedSession, lastsMs: number): Promise<string> {
   return id;
 }
 
-/** The version of the profile that has the login; none when the profile cannot be saved just now. */
+/** The version of the profile that has the login; no version when the profile cannot be saved just now. */
 async function saved(
   c: AppContext,
   session: OwnedSession,
@@ -83,7 +93,8 @@ async function saved(
     const { version } = await saveLive(c, session, { profileId });
     return { version };
   } catch (error) {
-    if (isApiError(error)) return {};
-    throw error;
+    if (!isApiError(error)) throw error;
+    log.warn("login_not_saved", { reason: error });
+    return {};
   }
 }

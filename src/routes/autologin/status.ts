@@ -37,13 +37,13 @@ function shown(
   };
 }
 
-/** A cookie of the site, of a host of it, or of the domain that it belongs to. */
+/** Whether a cookie's domain is the site, a host of it, or a domain that the site belongs to. */
 function isOf(domain: string, site: string): boolean {
   const name = domain.replace(/^\./, "");
   return name === site || name.endsWith(`.${site}`) || (domain !== name && site.endsWith(domain));
 }
 
-/** `a***@example.com`: enough to know which of one's own it is. */
+/** The name as `a***@example.com`: enough to know which account it is. */
 function shortened(username: string): string {
   const at = username.lastIndexOf("@");
   return `${username.slice(0, 1)}***${at > 0 ? username.slice(at) : ""}`;

@@ -10,7 +10,7 @@ export const placeOf = (c: AppContext): LoginPlace => ({
   site: c.req.param("site") ?? "",
 });
 
-/** The same where it is to be saved. */
+/** The same of a login that is to be saved, whose site must be a host's name. */
 export function newPlaceOf(c: AppContext): LoginPlace {
   const place = placeOf(c);
   if (isSite(place.site)) return place;

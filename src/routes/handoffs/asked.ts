@@ -3,7 +3,7 @@ import type { Handoff } from "../../../durable-objects/session/handoff.ts";
 import type { AppContext } from "../../context.ts";
 import type { OwnedSession } from "../sessions/owned.ts";
 
-/** The hand-off of a path's `:handoffId`, out of what the session answers of its last one. Only that one is kept. */
+/** The hand-off of a path's `:handoffId`, out of the session's last hand-off, which is the only one that is kept. */
 export async function askedHandoff(
   c: AppContext,
   session: OwnedSession,

@@ -13,7 +13,7 @@ export const getHandoff: Handler = async (c) => {
   return c.json(handoffOf(await askedHandoff(c, session, last)) satisfies Handoff);
 };
 
-/** A text that is no number is no wish; longer than the longest is the longest. */
+/** The wait that a query asks for: none when it is no number, never more than the longest. */
 function waitOf(text: string | undefined): number {
   const asked = Number(text ?? 0);
   return asked > 0 ? Math.min(asked, LIMITS.handoffWaitMs) : 0;

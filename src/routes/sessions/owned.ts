@@ -31,7 +31,7 @@ export async function ownedSession(
 }
 
 export interface OwnedSession {
-  /** Asks the session's object, which may wait so long besides. */
+  /** Asks the session's object, which may wait `waitMs` besides. */
   ask<P>(call: (object: DurableObjectStub<SessionDO>) => P, waitMs?: number): Promise<Awaited<P>>;
   /** The view of a session whose object stores nothing: it ended long ago, or its create failed. */
   ended(): Promise<SessionView>;

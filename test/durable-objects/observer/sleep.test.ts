@@ -12,7 +12,7 @@ import { call, clearFleet, newOrg, newPool, newSession } from "../../support/wor
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
 const PATIENCE = { timeout: 30_000, interval: 20 };
 
-/** One end of a socket, and what it has heard. */
+/** An end of a socket, and everything that it has heard. */
 class End {
   readonly texts: { type: string; [field: string]: unknown }[] = [];
   frames = 0;

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { SessionRecord } from "@svc/contract/browser/session.ts";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { app } from "../../../src/app.ts";
 import { createExecutionContext } from "cloudflare:test";
 import { call, codeOf, json, newPool, newSession } from "../../support/worker/gateway.ts";
@@ -64,5 +64,34 @@ describe("POST /sessions/:id/autologin", async () => {
     expect(read.handoff).toMatchObject({ kind: "autologin", status: "cancelled" });
     const sql = "SELECT last_state FROM profile_logins WHERE profile_id = ?";
     expect(await env.DB.prepare(sql).bind(profileId).first("last_state")).toBe("failed");
+  });
+
+  test("is answered though it cannot be noted", async () => {
+    const prepare = env.DB.prepare.bind(env.DB);
+    const spy = vi.spyOn(env.DB, "prepare").mockImplementation((sql) => {
+      if (sql.startsWith("UPDATE profile_logins")) throw new Error("test");
+      return prepare(sql);
+    });
+    const path = `/sessions/${await session()}/autologin`;
+    const headers = { authorization: `Bearer ${key}` };
+    const init = { ...json({ site: "a.test", timeoutSeconds: 5 }), headers };
+    const response = await app.request(path, init, env, createExecutionContext());
+    expect(spy.mock.calls.flat().join()).toContain("UPDATE profile_logins");
+    spy.mockRestore();
+    expect(await response.json()).toMatchObject({ status: "failed", reason: "timeout" });
+  });
+
+  test("is not taken from the service: 409 HandoffActive until it has given the session back", async () => {
+    const id = await session();
+    const running = run(id, { site: "a.test", timeoutSeconds: 5 });
+    const read = async () =>
+      SessionRecord.parse(await (await call(`/sessions/${id}`, { bearer: key })).json()).handoff;
+    await vi.waitFor(async () => expect((await read())?.status).toBe("active"), 10_000);
+    const path = `/sessions/${id}/handoffs/${(await read())?.id}`;
+    const cancel = () => call(path, { method: "DELETE", bearer: key });
+    expect(await codeOf(await cancel())).toEqual({ status: 409, code: "HandoffActive" });
+    expect((await read())?.status).toBe("active");
+    expect(await (await running).json()).toMatchObject({ status: "failed", reason: "timeout" });
+    expect((await cancel()).status).toBe(204);
   });
 });

@@ -3,7 +3,7 @@ import { SavedLogin } from "@svc/contract/browser/login.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { describe, expect, test, vi } from "vitest";
 import { LoginVault } from "../../../control-plane/login-vault.ts";
-import { openLogin } from "../../../control-plane/logins.ts";
+import { openLogin, putLogin } from "../../../control-plane/logins.ts";
 import { app } from "../../../src/app.ts";
 import { LOGIN_KEY } from "../../support/secrets.ts";
 import { call, codeOf, json } from "../../support/worker/gateway.ts";
@@ -93,6 +93,21 @@ describe("PUT /console/api/logins/:profileId/:site", async () => {
       expect((await full.put(LOGIN, `s${n}.test`)).status).toBe(200);
     expect(await (await full.put(LOGIN, "more.test")).json()).toMatchObject({ field: "site" });
     expect((await full.put(LOGIN, "s0.test")).status).toBe(200);
+  });
+
+  test("a profile that is deleted meanwhile is 404, and keeps no login", async () => {
+    const doomed = await newConsole();
+    const vault = LoginVault.open(LOGIN_KEY);
+    const deleting = { bearer: doomed.key, method: "DELETE" };
+    vi.spyOn(vault, "seal").mockImplementationOnce(async () => {
+      await call(`/profiles/${doomed.profileId}`, deleting);
+      return "sealed";
+    });
+    const at = { orgId: doomed.orgId, profileId: doomed.profileId, site: "a.test" };
+    const putting = putLogin(env.DB, vault, at, { ...LOGIN, allowedHosts: ["a.test"] }, Date.now());
+    await expect(putting).rejects.toMatchObject({ code: "ProfileNotFound" });
+    const sql = "SELECT count(*) AS n FROM profile_logins WHERE profile_id = ?";
+    expect(await env.DB.prepare(sql).bind(doomed.profileId).first("n")).toBe(0);
   });
 
   test("without SVC_LOGIN_KEY, and with one that is none, it is 501 NotConfigured", async () => {

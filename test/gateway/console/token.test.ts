@@ -27,7 +27,7 @@ test("a token that has expired, is forged, or whose key was revoked is 401", asy
   for (const bearer of [
     await mint("another secret"),
     await mint(SIGNING_SECRET, { expiresAt: Date.now() - 1 }),
-    // Its key is another org's.
+    // This token's key is another org's.
     await mint(SIGNING_SECRET, { org: other.orgId }),
     await mint(SIGNING_SECRET, { keyId: "x" }),
   ])

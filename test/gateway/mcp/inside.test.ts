@@ -9,7 +9,7 @@ import { insideFetch, insideSocket } from "../../../src/mcp/inside.ts";
 import { BASE } from "../../support/worker/gateway.ts";
 import { placed } from "../../support/worker/session.ts";
 
-/** As a call of a tool has it, on a gateway that asks under which name it is called. */
+/** The context of a tool's call, on a gateway that asks under which name it is called. */
 function inside() {
   const local = { ...env, SVC_ALLOWED_HOSTS: "svc.test" };
   const send = insideFetch(
@@ -19,7 +19,7 @@ function inside() {
   return { send, WebSocket: insideSocket(send) };
 }
 
-/** A socket, the first that it hears, and its end. */
+/** A socket, its first message, and its end. */
 async function open(url: string) {
   const listener = {
     onMessage: (_data: unknown): void => {},
