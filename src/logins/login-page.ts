@@ -53,7 +53,7 @@ const SeenSchema: z.ZodType<Seen> = z.object({
   frameHosts: z.array(z.string()),
 });
 
-/** The page of a login, as its run sees it and types in it. */
+/** The page of a login, as its run sees it and fills it in. */
 export class LoginPage {
   readonly #page: Pick<CdpSession, "send">;
   readonly #form: Form;
