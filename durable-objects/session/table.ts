@@ -1,6 +1,7 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Table } from "../live/duty-record.ts";
 import { duties, type SessionDuty } from "./duties.ts";
+import type { Handoff } from "./handoff.ts";
 import type { StoredSession } from "./record.ts";
 import { type SessionEvent, step, timers } from "./transitions.ts";
 
@@ -21,9 +22,19 @@ export const SESSION_TABLE: Table<StoredSession, SessionEvent, SessionDuty> = {
     ),
   // The release is forwarded once: the next heartbeat mends what it misses. The question for sockets has a timer.
   unwritten: ["slot", "presence"],
+  // The hand-off may change while its viewers' object is being told of it: that object is told again.
+  isDone: (now, seen, duty) =>
+    now.state.status === seen.state.status &&
+    (duty !== "handoff" || isSame(handoffOf(now), handoffOf(seen))),
   giveUpAt: (state) => (state.status === "creating" ? state.giveUpAt : null),
   eraseAt: (state) => {
     if (state.status === "failed") return 0;
     return "endedAt" in state ? state.endedAt + LIMITS.endedListedMs : null;
   },
 };
+
+const handoffOf = ({ state }: StoredSession): Handoff | undefined =>
+  state.status === "active" ? state.handoff : undefined;
+
+const isSame = (left: Handoff | undefined, right: Handoff | undefined): boolean =>
+  left?.id === right?.id && left?.status === right?.status;
