@@ -22,7 +22,7 @@ export class CustomerSockets {
   lastClose: SocketEnd | null = null;
   lastActivityAt = Date.now();
   readonly #open = new Set<CustomerSocket>();
-  /** Of the gateway itself: closed with the others, and not counted. */
+  /** Sockets of the gateway itself: closed with the others, and not counted. */
   readonly #own = new Set<CustomerSocket>();
   readonly #onChange: () => void;
   #opens = 0;

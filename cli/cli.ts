@@ -10,7 +10,7 @@ export const ROWS = 50;
 
 type Facts = Readonly<Record<string, string | number | null | undefined>>;
 
-/** What every command has at hand: the service, and a way to print. */
+/** Each command gets one: the service, and a way to print. */
 export class Cli {
   readonly isJson: boolean;
   readonly #globals: Globals;
@@ -25,7 +25,7 @@ export class Cli {
     return (this.#settings ??= readSettings(this.#globals, process.env));
   }
 
-  /** The same, where nothing can be done without a key. */
+  /** The settings, for commands that need a key. */
   async neededSettings(): Promise<Settings & { apiKey: Found }> {
     const { apiKey, ...settings } = await this.settings();
     if (apiKey) return { ...settings, apiKey };
@@ -79,7 +79,7 @@ export async function firstOf<Item>(list: AsyncIterable<Item>, most: number): Pr
   return items;
 }
 
-/** Node before 22 has none of its own. */
+/** The WebSocket of `ws` where Node has none of its own: before Node 22. */
 async function socketClass() {
   if ("WebSocket" in globalThis) return undefined;
   const { WebSocket } = await import("ws");

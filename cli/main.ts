@@ -13,7 +13,7 @@ if (npm_lifecycle_event === "svc" && INIT_CWD) process.chdir(INIT_CWD);
 
 const code = await run(process.argv.slice(2));
 const isLost = await flushed();
-// What still waits for input or a socket holds nobody up.
+// A read of stdin or an open socket must not keep the program alive.
 process.exit(isLost ? EXIT.brokenPipe : code);
 
 async function run(args: string[]): Promise<number> {

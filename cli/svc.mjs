@@ -23,7 +23,7 @@ function underOwnNode() {
   }
   const args = ["--disable-warning=ExperimentalWarning", here("main.ts"), ...process.argv.slice(2)];
   const child = spawn(node, args, { stdio: "inherit" });
-  // Ctrl-C of a terminal reaches both: its whole group has it.
+  // Ctrl-C of a terminal reaches its whole group, the child too.
   const { stdin, stdout, stderr } = process;
   const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
   process.on("SIGINT", () => void (hasTerminal || child.kill("SIGINT")));

@@ -7,16 +7,16 @@ import type { Home } from "./home.ts";
 import { readArguments } from "./input.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
-/** Below the 60 s after which clients give up. */
+/** Time of a usual call: below the 60 s after which clients give up. */
 const PATIENCE_MS = 55_000;
-/** The sdk gives up before that, and says why. */
+/** Longer than the sdk's own deadline, whose error says why. */
 const LONG_PATIENCE_MS = LONG_MS + 5_000;
 const SECOND_MS = 1000;
 
-/** Idle conversations lose their browsers after that. */
+/** Idle time after which a conversation loses its browsers. */
 const LEASE = { idleSeconds: 600 };
 
-/** What a call has of its client. */
+/** The client's side of a call. */
 export interface Caller {
   /** Aborted when the client cancels the call, or has gone. */
   signal: AbortSignal;
@@ -77,7 +77,7 @@ async function inTurn(
 const patienceMs = (tool: Tool): number =>
   tool.patienceMs ?? (tool.turn === "none" ? LONG_PATIENCE_MS : PATIENCE_MS);
 
-/** What the arguments ask for themselves. */
+/** The time that the arguments ask for themselves. */
 function askedMs({ timeoutSeconds = 0, waitSeconds = 0 }: Record<string, unknown>): number {
   return (Number(timeoutSeconds) + Number(waitSeconds)) * SECOND_MS;
 }

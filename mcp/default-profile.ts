@@ -1,7 +1,7 @@
 import type { Svc } from "@svc/sdk/svc.ts";
 import { type ToolContext, ToolError } from "./tool.ts";
 
-/** The profile of a browser, and what its create echoes of it. */
+/** The profile of a browser, as its create echoes it. */
 export interface ChosenProfile {
   profileId?: string;
   profileSource?: "explicit" | "default";

@@ -12,7 +12,7 @@ import { nextStep } from "./next-step.ts";
 import type { Told } from "./told.ts";
 import { type Tool, ToolError } from "./tool.ts";
 
-/** Clients cut longer ones, or write them to files. */
+/** Longest text of an error: clients cut longer ones, or write them to files. */
 const TEXT_CHARACTERS = 4_000;
 
 /** The result of a call that failed: its code, the reason and the next step. */
@@ -26,7 +26,7 @@ export function refusalOf(error: unknown, tool: Tool, home: Home): CallToolResul
   };
 }
 
-/** What is told of an error; null of one that nobody expects. */
+/** An error as a client is told of it; null of one that nobody expects. */
 function toldOf(error: unknown): Told | null {
   if (error instanceof ApiError) return ofGateway(error);
   if (error instanceof ToolError) return own(error.code, error.message);
@@ -47,7 +47,7 @@ function ofGateway({ code, status, body, message }: ApiError): Told {
   return { code: code ?? NAMES[status] ?? `Http${status}`, reason, body: { ...body }, status };
 }
 
-/** Of answers that have no code on the wire. */
+/** Codes of answers that have none on the wire. */
 const NAMES: Readonly<Record<number, string>> = { 401: "Unauthorized" };
 
 const STATUS: Readonly<Record<string, number>> = { Timeout: 504, ConnectionFailed: 502 };

@@ -4,7 +4,7 @@ import type { Home } from "./home.ts";
 import { mcpServer } from "./server.ts";
 import type { Tool } from "./tool.ts";
 
-/** What is written so often shows that a client has gone: nothing else does, and its call would go on to its deadline. */
+/** Interval of keep-alives. Only a write shows that a client has gone; without one its call would go on to its deadline. */
 const KEEP_ALIVE_MS = 3_000;
 
 /** Answers one HTTP request of an MCP client. Nothing is kept between requests: a session is an argument of a tool. */

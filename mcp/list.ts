@@ -4,7 +4,7 @@ import type { Hints, Tool } from "./tool.ts";
 
 const known = new WeakMap<readonly Tool[], ListedTool[]>();
 
-/** The table as `tools/list` answers it. Made once. */
+/** The table as `tools/list` answers it, made once. */
 export function listOf(tools: readonly Tool[]): ListedTool[] {
   const made = known.get(tools) ?? tools.map(listed);
   known.set(tools, made);

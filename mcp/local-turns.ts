@@ -2,7 +2,7 @@ import { ApiError } from "@svc/sdk/errors.ts";
 import type { Svc } from "@svc/sdk/svc.ts";
 import { handoffActive, type Subject, type TurnLimits, type Turns } from "./turns.ts";
 
-/** The order of calls on a session within one process. What the session's object knows is asked for over REST. */
+/** The order of calls on a session within one process. The session's hand-off and lease are asked for over REST. */
 export class LocalTurns implements Turns {
   readonly #svc: Svc;
   /** Settled when the last call that came is over. */
@@ -44,7 +44,7 @@ export class LocalTurns implements Turns {
     try {
       await browser.renewLease(undefined, { signal });
     } catch (error) {
-      // 400: there is none. What else goes wrong, the call itself meets.
+      // 400: there is no lease. The call itself meets any other fault.
       if (error instanceof ApiError && error.status === 400) this.#leaseless.add(id);
     }
   }

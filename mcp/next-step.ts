@@ -8,7 +8,7 @@ type Step = (told: Told, tool: Tool) => string;
 
 const isOfBrowsers = ({ name }: Tool): boolean => name.startsWith("svc_browser_");
 
-/** What to do next, by the code of an error. Own errors of a tool say it themselves. */
+/** The next step, by the code of an error. A tool's own errors say it themselves. */
 const STEPS: Readonly<Record<string, Step>> = {
   Unauthorized: () => "Check the API key: it is missing, wrong or revoked.",
   ConcurrencyLimitExceeded: limitStep,

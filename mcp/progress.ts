@@ -23,7 +23,7 @@ export class Progress {
     }, EVERY_MS);
   }
 
-  /** What the next notification says. */
+  /** Sets the message of the next notifications. */
   say(message: string): void {
     this.#message = message;
   }

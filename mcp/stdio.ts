@@ -39,7 +39,7 @@ export async function serveLocal(env: Env = process.env): Promise<number> {
   return 0;
 }
 
-/** What a server is made of, or what is wrong with its settings. */
+/** The parts of a server, or a text that says what is wrong with its settings. */
 function partsOf(env: Env, opened: Set<string>): { tools: readonly Tool[]; home: Home } | string {
   const apiKey = env["SVC_API_KEY"] ?? "";
   if (!parseApiKey(apiKey))
@@ -54,7 +54,7 @@ function partsOf(env: Env, opened: Set<string>): { tools: readonly Tool[]; home:
 
 function homeOf(apiKey: string, env: Env, opened: Set<string>): Home {
   const { SVC_BASE_URL: baseUrl, SVC_BROWSER_URL: browserUrl, SVC_DEFAULT_PROFILE: name } = env;
-  // Node has one of its own since 22.
+  // Node has a class of its own since 22.
   const WebSocket = globalThis.WebSocket ?? (NodeWebSocket as unknown as WebSocketClass);
   const urls = { baseUrl: baseUrl || undefined, browserUrl: browserUrl || undefined };
   const svc = new Svc({ apiKey, ...urls, WebSocket });
@@ -70,7 +70,7 @@ function homeOf(apiKey: string, env: Env, opened: Set<string>): Home {
   };
 }
 
-/** Until the client has gone, or the process is told to end. */
+/** Resolves when the client has gone, or the process is told to end. */
 function ended(): Promise<void> {
   return new Promise((resolve) => {
     for (const event of ["end", "close"]) process.stdin.once(event, resolve);
@@ -78,7 +78,7 @@ function ended(): Promise<void> {
   });
 }
 
-/** Releases what was not closed; a lease ends what a gateway that is away keeps. */
+/** Releases the browsers that were not closed; their lease ends those that a gateway does not release. */
 async function release(svc: Svc, opened: ReadonlySet<string>): Promise<void> {
   const options = { timeoutMs: RELEASE_MS };
   const releasing = [...opened].map((id) => svc.browsers.release(id, options));

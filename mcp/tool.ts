@@ -7,7 +7,7 @@ export type Block =
   | { type: "text"; text: string }
   | { type: "image"; data: string; mimeType: "image/jpeg" | "image/png" };
 
-/** What a tool answers: facts, and whatever a model reads or looks at beside them. */
+/** The answer of a tool: facts, and whatever a model reads or looks at beside them. */
 export interface ToolResult {
   json: Readonly<Record<string, unknown>>;
   blocks?: readonly Block[];
@@ -19,7 +19,7 @@ export interface ToolResult {
  */
 export type Turn = "session" | "none";
 
-/** What a client may be told of a tool: all four hints of MCP, as their values otherwise are the worst case. */
+/** The hints of a tool. Clients are told all four of MCP, as a missing one counts as the worst case. */
 export interface Hints {
   readOnly?: true;
   destructive?: true;
@@ -27,17 +27,17 @@ export interface Hints {
   openWorld?: true;
 }
 
-/** What every tool has at hand. */
+/** The means that every tool has at hand. */
 export interface ToolContext {
   /** A client of the caller's key. */
   svc: Svc;
   /** Aborted when the client cancels the call, goes away, or the call's time is over. */
   signal: AbortSignal;
-  /** For `Cdp.connect`: inside the gateway no socket leaves it. Undefined: the runtime's own class will do. */
+  /** The class of sockets for `Cdp.connect`: inside the gateway no socket leaves it. Undefined: the runtime's own class will do. */
   WebSocket: WebSocketClass | undefined;
-  /** Of browsers that a tool creates: a conversation that has fallen idle holds none. Each call on the session renews it. */
+  /** The lease of browsers that a tool creates, renewed by each call: an idle conversation holds no browser. */
   lease: { idleSeconds: number };
-  /** Is told of each browser that a tool has created: a local server releases those when it ends. */
+  /** Notes a browser that a tool has created: a local server releases those when it ends. */
   opened: (sessionId: string) => void;
   /** The profile of browsers that name none, and where it was set. */
   defaultProfile?: { name: string; origin: "header" | "query" | "env" } | undefined;

@@ -1,6 +1,6 @@
 import { ToolError } from "./tool.ts";
 
-/** What a call works on, by its `sessionId`. */
+/** The browser or machine of a call, by its `sessionId`. */
 export type Subject = { kind: "browser" | "machine"; id: string };
 
 /** How long a turn may be waited for and had, together. */
@@ -13,17 +13,17 @@ export interface TurnLimits {
 /** The order of calls on one session. */
 export interface Turns {
   /**
-   * Waits until earlier calls on the session are over; what it answers ends the turn. Renews a browser's lease. Throws
-   * `HandoffActive` when a person has the session, and `SessionBusy` when too many calls wait.
+   * Waits until earlier calls on the session are over, and answers a function that ends the turn. Renews a browser's lease.
+   * Throws `HandoffActive` when a person has the session, and `SessionBusy` when too many calls wait.
    */
   take(subject: Subject, limits: TurnLimits): Promise<() => void>;
 }
 
-/** A person has the session. */
+/** The refusal while a person has the session. */
 export const handoffActive = (): ToolError =>
   new ToolError("HandoffActive", "A person has this session, and tools are refused meanwhile.");
 
-/** Its turn did not come. */
+/** The refusal of a call whose turn did not come. */
 export const sessionBusy = (): ToolError =>
   new ToolError(
     "SessionBusy",

@@ -5,7 +5,7 @@ import { lookAtPort } from "./doctor/port.ts";
 import { lookAtPrograms } from "./doctor/programs.ts";
 import ensureSystemPackages, { ensureMachinePackages } from "./system-packages.ts";
 
-// `svc doctor` asks this: what this computer has of what hosts need, as JSON. `--fix` installs what is missing first, as
+// Prints for `svc doctor` what this computer has of what hosts need, as JSON. `--fix` installs what is missing first, as
 // `npm start` does: as root, or it prints the line that does.
 globalThis.console = new Console(process.stderr);
 if (process.argv.includes("--fix")) {

@@ -76,7 +76,7 @@ export function missingForPages(): string[] {
   return missing(PAGES);
 }
 
-/** What system packages are for, and those of them that this machine lacks, with the line that installs them. */
+/** Each group of system packages: its purpose, the packages that this machine lacks, and the line that installs them. */
 export function systemPackages(): { what: string; missing: string[]; fix: string }[] {
   const groups = {
     browsers: BROWSERS,

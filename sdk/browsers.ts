@@ -8,12 +8,12 @@ import type { Answered, Route, Sent } from "@svc/contract/operations/routes.ts";
 import { Replay } from "./replay.ts";
 import { SessionFiles } from "./session-files.ts";
 
-/** What a session is created with (document 1, Session create request). Everything is optional. */
+/** The wishes of a session's create (document 1, Session create request). Everything is optional. */
 export type BrowserOptions = Sent<"POST /sessions">;
 /** A session as the service answers it (document 1, Session record). */
 export type BrowserRecord = Answered<"GET /sessions/:id">;
 
-/** Which sessions a list has. */
+/** The filter of a list of sessions. */
 export interface BrowserFilter extends CallOptions {
   status?: BrowserRecord["status"] | undefined;
   /** Sessions of a page, 1 to 100; 50 unless said. */
@@ -78,7 +78,7 @@ export class Browsers {
   }
 }
 
-/** What is known of a session when it begins. */
+/** The facts of a session that are known when it begins. */
 export interface BrowserFacts {
   id: string;
   wsEndpoint?: string;
@@ -108,13 +108,13 @@ export class Browser extends Held {
   declare readonly proxy: BrowserFacts["proxy"];
   /** Present when captcha was asked for: whether a solver is at work. */
   declare readonly captcha: BrowserFacts["captcha"];
-  /** What its pages have downloaded, and what they are to be given. */
+  /** Files that pages of the session have downloaded or are to be given. */
   declare readonly files: SessionFiles;
-  /** People who are asked to do something in it. */
+  /** Requests to a person to do something in the session. */
   declare readonly handoffs: Handoffs;
   /** The allowlist, normalised, when one was asked for. */
   declare readonly allowedDomains: readonly string[] | undefined;
-  /** Of a session that was connected to: the last time that a person was to take it over. */
+  /** The last hand-off to a person; only of a session that was connected to. */
   declare readonly handoff: BrowserFacts["handoff"];
 
   constructor(context: Context, facts: BrowserFacts) {
@@ -174,7 +174,7 @@ export class Browser extends Held {
     });
   }
 
-  /** The sites that it can sign in to by itself: all of them, or one. */
+  /** The sites that the session can sign in to by itself: all of them, or one. */
   autologinSites(
     site?: string,
     options: CallOptions = {},

@@ -3,11 +3,11 @@ import type { CallOptions } from "./http/deadline.ts";
 import type { Answered, Sent } from "@svc/contract/operations/routes.ts";
 import { Machine } from "./machine.ts";
 
-/** What a desktop is created with (document 2, Desktop create request). Everything is optional. */
+/** The wishes of a desktop's create (document 2, Desktop create request). Everything is optional. */
 export type DesktopOptions = Sent<"POST /desktops">;
 /** A desktop as the older surface answers it: `ready` is what `running` is elsewhere. */
 export type DesktopRecord = Answered<"GET /desktops/:id">;
-/** What a create got. */
+/** The answer of a create. */
 export type DesktopCreated = Answered<"POST /desktops">;
 
 /** Desktops: microVMs with a screen (document 2). `sandboxes.list({ kind: "desktop" })` lists them. */
@@ -51,7 +51,7 @@ export class Desktops {
 
 /** A desktop. `await using` destroys it. */
 export class Desktop extends Machine {
-  /** What the create got; null for a desktop that was connected to. */
+  /** The answer of the create; null for a desktop that was connected to. */
   declare readonly created: DesktopCreated | null;
   /** The live view: plain RFB over a WebSocket, for noVNC. A capability: whoever has it sees and drives the desktop. */
   declare readonly streamUrl: string;

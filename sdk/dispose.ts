@@ -5,7 +5,7 @@
 export abstract class Held implements AsyncDisposable {
   #isKept = false;
 
-  /** Leaves it alone at the end of the block: it lives on. */
+  /** Keeps the thing at the end of the block: it lives on. */
   keep(): this {
     this.#isKept = true;
     return this;
@@ -15,9 +15,9 @@ export abstract class Held implements AsyncDisposable {
     await (this.#isKept ? this.detach() : this.end());
   }
 
-  /** Closes what this program holds of it; it lives on. */
+  /** Closes the connections of this program; the thing lives on. */
   protected async detach(): Promise<void> {}
 
-  /** Ends it at the service. */
+  /** Ends the thing at the service. */
   protected abstract end(): Promise<unknown>;
 }

@@ -18,7 +18,7 @@ type MachineRoute = Extract<
   `${string} /sandboxes/:id${string}` | `${string} /desktops/:id${string}`
 >;
 
-/** What sandboxes and desktops have in common. `await using` destroys the machine. */
+/** A microVM: all that sandboxes and desktops have in common. `await using` destroys the machine. */
 export abstract class Machine extends Held {
   readonly #context: Context;
   readonly #channel: Channel;
@@ -43,7 +43,7 @@ export abstract class Machine extends Held {
     this.#context = context;
     this.id = id;
     const { baseUrl, timeoutMs } = context.http.options;
-    // As document 2 says: the base URL with ws for http.
+    // The URL of document 2: the base URL with ws for http.
     const derived = `${baseUrl.replace(/^http/, "ws")}/control/${encodeURIComponent(id)}`;
     this.#channel = new Channel({
       url: controlUrl ?? derived,

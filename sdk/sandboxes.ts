@@ -5,14 +5,14 @@ import type { Answered, Sent } from "@svc/contract/operations/routes.ts";
 import { type Labels, labelsQuery } from "./labels.ts";
 import { Machine } from "./machine.ts";
 
-/** What a sandbox is created with (document 2, Sandbox create request). Everything is optional. */
+/** The wishes of a sandbox's create (document 2, Sandbox create request). Everything is optional. */
 export type SandboxOptions = Sent<"POST /sandboxes">;
 /** A sandbox as the service answers it (document 2, Sandbox record). */
 export type SandboxRecord = Answered<"GET /sandboxes/:id">;
-/** What a create got: not an echo of what was asked. */
+/** The answer of a create: what the machine got, not an echo of what was asked. */
 export type SandboxCreated = Answered<"POST /sandboxes">;
 
-/** Which sandboxes a list has. */
+/** The filter of a list of sandboxes. */
 export interface SandboxFilter extends CallOptions {
   state?: SandboxRecord["state"] | undefined;
   kind?: SandboxRecord["kind"] | undefined;
@@ -64,7 +64,7 @@ export class Sandboxes {
     return sandbox;
   }
 
-  /** The machines of the org of both kinds, newest first. It is no use of them. */
+  /** The machines of the org of both kinds, newest first. A list does not count as use of them. */
   list({ state, kind, metadata, limit, ...options }: SandboxFilter = {}): Pages<SandboxRecord> {
     return new Pages(async (cursor) => {
       const query = { state, kind, limit, cursor, ...labelsQuery(metadata) };
@@ -81,7 +81,7 @@ export class Sandboxes {
 
 /** A sandbox. `await using` destroys it. */
 export class Sandbox extends Machine {
-  /** What the create got; null for a sandbox that was connected to. */
+  /** The answer of the create; null for a sandbox that was connected to. */
   declare readonly created: SandboxCreated | null;
 
   constructor(context: Context, id: string, created: SandboxCreated | null = null) {

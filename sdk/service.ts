@@ -16,7 +16,7 @@ export class Proxy {
   }
 }
 
-/** Between which moments usage is read. */
+/** The moments between which usage is read. */
 export interface UsageSpan extends CallOptions {
   /** A date, or ISO 8601; the beginning of the month unless said. */
   from?: Date | string | undefined;
@@ -24,7 +24,7 @@ export interface UsageSpan extends CallOptions {
   to?: Date | string | undefined;
 }
 
-/** What the org used between two moments, and what it cost, in cents. */
+/** The usage of the org between two moments, and its cost in cents. */
 export function readUsage(
   http: HttpClient,
   { from, to, ...options }: UsageSpan,

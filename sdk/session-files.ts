@@ -8,7 +8,7 @@ import { withBody } from "./http/raw-body.ts";
 /** A download or an upload of a session; `url` fetches it for 15 minutes, once it is complete. */
 export type SessionFile = Answered<"GET /sessions/:id/files/:name">;
 
-/** Files of a browser session: what its pages have downloaded, and what they are to be given (docs/FILES.md). */
+/** Files of a browser session, which its pages have downloaded or are to be given (docs/FILES.md). */
 export class SessionFiles {
   readonly #http: HttpClient;
   readonly #id: string;
@@ -24,7 +24,7 @@ export class SessionFiles {
     return (await this.#http.call("GET /sessions/:id/files", request)).files;
   }
 
-  /** One of them, with a new URL. */
+  /** Reads the record of a file, with a new URL. */
   get(name: string, options: CallOptions = {}): Promise<SessionFile> {
     const request = { ...options, params: { id: this.#id, name } };
     return this.#http.call("GET /sessions/:id/files/:name", request);

@@ -7,7 +7,7 @@ import type { Answered } from "@svc/contract/operations/routes.ts";
 /** A snapshot of a machine: its disk and its memory. */
 export type SnapshotRecord = Answered<"GET /snapshots/:id">;
 
-/** Which snapshots a list has. */
+/** The filter of a list of snapshots. */
 export interface SnapshotFilter extends CallOptions {
   /** Only those of this sandbox. */
   sandboxId?: string | undefined;

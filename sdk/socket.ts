@@ -8,7 +8,7 @@ export interface SocketEnd {
   reason: string;
 }
 
-/** What a socket delivers to. */
+/** The listener of a socket. */
 export interface SocketListener {
   onMessage: (data: string | Uint8Array) => void;
   onClose: (end: SocketEnd) => void;
@@ -44,7 +44,7 @@ export class Socket {
     const socket = new Socket(raw);
     const opened = new Promise<Socket>((resolve, reject) => {
       raw.addEventListener("open", () => resolve(socket));
-      // Not every runtime says that a socket which failed is also closed: the listener is told of one end alone.
+      // Some runtimes do not close a socket that failed, others do: the listener is told of one end alone.
       const end = (code: number, reason: string): void => {
         reject(new ConnectionError(`The socket ended with ${code}${reason && `: ${reason}`}.`));
         listener.onClose({ code, reason });

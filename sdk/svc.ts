@@ -16,9 +16,9 @@ import { Volumes } from "./volumes.ts";
 export interface SvcOptions {
   /** `svc_live_…`; `SVC_API_KEY` of the environment unless said. */
   apiKey?: string | undefined;
-  /** Of the VM gateway, and of both unless `browserUrl` is said: `SVC_BASE_URL`, or `http://127.0.0.1:8787`. */
+  /** The URL of the VM gateway, and of both unless `browserUrl` is said: `SVC_BASE_URL`, or `http://127.0.0.1:8787`. */
   baseUrl?: string | undefined;
-  /** Of the browser gateway: `SVC_BROWSER_URL`, or `baseUrl`. */
+  /** The URL of the browser gateway: `SVC_BROWSER_URL`, or `baseUrl`. */
   browserUrl?: string | undefined;
   /** How often a call is tried again, at most; 2 unless said. */
   maxRetries?: number | undefined;
@@ -83,7 +83,7 @@ export class Svc {
     return this.#http.call("GET /health", options);
   }
 
-  /** What the org used, what it cost in cents, and what it keeps now. */
+  /** The usage of the org, its cost in cents, and what is kept now. */
   usage(span: UsageSpan = {}): Promise<Answered<"GET /usage">> {
     return readUsage(this.#http, span);
   }

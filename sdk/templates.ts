@@ -62,7 +62,7 @@ export class Templates {
     });
   }
 
-  /** One page of a build's log, from `offset` on. */
+  /** Reads a page of a build's log, from `offset` on. */
   logPage(
     id: string,
     offset = 0,

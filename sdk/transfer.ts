@@ -9,11 +9,11 @@ export type SignedUrl = Answered<"GET /sandboxes/:id/files/download-url">;
 /** The answer of an upload. */
 export type Uploaded = Answered<"PUT /files/upload">;
 
-/** Which part of a file is fetched. */
+/** The part of a file that is fetched. */
 export interface DownloadOptions extends CallOptions {
   /** The first byte. */
   offset?: number | undefined;
-  /** How many bytes; to the end unless said. */
+  /** The number of bytes; to the end unless said. */
   length?: number | undefined;
 }
 

@@ -30,7 +30,7 @@ export async function run(
     ...(signal && { signal }),
     ...(timeoutMs !== undefined && { timeout: timeoutMs }),
   });
-  // A program that ends before it has read its input says by its end what is wrong.
+  // A program that ends before it has read its input fails by its exit code.
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
   let output = "";

@@ -18,10 +18,10 @@ const TRIES = 60;
 const TRY_MS = 5_000;
 const CHART = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16])\nplt.show()";
 
-/** Samples by what they are of, in ms. */
+/** Samples in ms, by the name of what was measured. */
 type Found = Record<string, number[]>;
 
-/** What the tool server adds to the service behind it, and how long an agent waits for what it does most. */
+/** Measures the time that the tool server adds to the service behind it, and how long an agent waits for the most common calls. */
 export async function benchMcp(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`mcp, n = ${n} after ${WARM_UP} of warm-up`);
@@ -68,7 +68,7 @@ async function asking(client: Client, { base, key }: Customer, n: number): Promi
     (await fetch(new URL("/profiles", base), { headers })).text();
   for (let round = -WARM_UP; round < n; round += 1) {
     const keep = (name: keyof typeof found) => (round < 0 ? undefined : found[name]);
-    // Past the client's own cache.
+    // A raw request: `listTools` would answer from the client's own cache.
     await timed(keep("tools/list"), () => client.request({ method: "tools/list" }));
     await timed(keep("a tool"), () => callTool(client, "svc_browser_profiles"));
     await timed(keep("its call"), profiles);

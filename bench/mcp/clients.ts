@@ -20,7 +20,7 @@ export async function hostedClient({ base, key }: Customer): Promise<Client> {
 /** The file of the local server. */
 export const localServer = (): Promise<string> => writeMcp(mkdtempSync(join(tempFolder(), "mcp-")));
 
-/** A client of a local server that it starts, and has heard the tools of. */
+/** Starts a local server, and answers a client that has its list of tools. */
 export async function localClient(path: string, { base, key }: Customer): Promise<Client> {
   const client = newClient();
   const env = { SVC_API_KEY: key, SVC_BASE_URL: base };

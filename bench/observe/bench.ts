@@ -108,7 +108,7 @@ function evaluating(customer: Customer, url: string, n: number) {
       without.push(...(await evaluates(page)));
       const url = watchUrl(customer, id);
       const crowd = await Crowd.open({ url, key: customer.key, viewers: VIEWERS });
-      // What it costs that they come is another matter.
+      // The cost of viewers that come is not measured.
       await pause(WARM_UP_MS);
       watched.push(...(await evaluates(page)));
       await crowd.close();

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ToWatch } from "./crowd.ts";
 import { Viewer } from "./viewer.ts";
 
-// The process of a crowd (crowd.ts). It watches until it is stopped, or its parent has gone.
+// The process of a crowd (crowd.ts): watches until it is stopped, or its parent has gone.
 const [{ url, key, viewers }] = (await once(process, "message")) as [ToWatch];
 process.once("disconnect", () => process.exit());
 const headers = { authorization: `Bearer ${key}` };

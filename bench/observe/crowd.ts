@@ -3,7 +3,7 @@ import { Program } from "../service/program.ts";
 
 const MAIN = fileURLToPath(new URL("crowd-main.ts", import.meta.url));
 
-/** What a crowd watches. */
+/** The stream that a crowd watches, and the number of its viewers. */
 export interface ToWatch {
   url: string;
   key: string;
@@ -26,7 +26,7 @@ export class Crowd {
     return new Crowd(program);
   }
 
-  /** Resolves once they have left. */
+  /** Resolves once all viewers have left. */
   close(): Promise<void> {
     return this.#program.stop();
   }

@@ -13,7 +13,7 @@ const WARM_UP = 50;
 const STARTS = 5;
 const CLI = fileURLToPath(new URL("../../cli/dist/svc.js", import.meta.url));
 
-/** What the sdk adds to a call, in turns with a plain fetch of the same; and how soon the command is there. */
+/** Measures the time that the sdk adds to a call, in turns with a plain fetch of the same, and the start of the command. */
 export async function benchSdk(options: Options): Promise<void> {
   const n = options.n ?? DEFAULT_N;
   const report = new Report(`sdk and command, n = ${n} after ${WARM_UP} of warm-up`);

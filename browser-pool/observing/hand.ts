@@ -17,7 +17,7 @@ const Dialog = z.object({
 
 const Chooser = z.object({
   mode: z.enum(["selectSingle", "selectMultiple"]),
-  /** Absent where no input has asked: such a page can be given nothing. */
+  /** The input that asks; absent where a script asks without one: such a page can be given nothing. */
   backendNodeId: z.int().optional(),
 });
 
@@ -123,7 +123,7 @@ export class Hand {
     this.#later({ type: "fileChooser", page, kind: isSingle ? "one" : "several" });
   }
 
-  /** An input that takes one file is given the first. The page of a person who cancels goes on waiting, as it may for ever. */
+  /** An input that takes one file is given the first. When the person cancels, the page is told nothing and goes on waiting. */
   #files(input: Kind<"files">, page: string): void {
     const chooser = this.#chooser;
     this.#chooser = null;

@@ -72,7 +72,7 @@ export class Observation {
         return this.#adjust();
       case "input": {
         const newest = this.#shown.get(order.page)?.cast.shot?.head.scale ?? 1;
-        // What was clicked is the frame that the person has before them.
+        // A click is meant for the frame that the person has before them.
         const { scale = newest } = order.input.type === "mouse" ? order.input : {};
         return this.#hand.use(order.input, { page: order.page, scale });
       }

@@ -11,8 +11,8 @@ export const WORLD = "svc_recorder";
 const RECORDER = "__svcRecorder";
 
 /**
- * Takes what the recorder of a document has gathered: lines, or an empty text; a promise of them where it takes pictures, for the last
- * of which it waits so long.
+ * Takes the lines that the recorder of a document has gathered, or an empty text; where it takes pictures, a promise of them, which waits
+ * up to `ms` for the last pictures.
  */
 export const take = (ms: number): string => `globalThis.${RECORDER}?.take(${ms}) ?? ""`;
 /** A document was opened anew by `document.open`, which takes its listeners away. */
@@ -123,7 +123,7 @@ const BUFFER = `
     spent = 0;
     rrweb?.takeFullSnapshot(true);
   };
-  /** Whether the event is among what is told. */
+  /** Tells an event; false where the document has said too much in this second: then the event is lost. */
   const emit = (event) => {
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) spent = 0;
@@ -196,7 +196,7 @@ const LISTEN = `
     if (isTold)
       eye.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
   };
-  // Of itself the browser tells every new document where the mouse is: that is no move.
+  // The browser tells every new document where the mouse is: such an event is no move.
   const used = ({ type, movementX, movementY }) => {
     if (type !== "pointermove" || movementX !== 0 || movementY !== 0) begin();
   };

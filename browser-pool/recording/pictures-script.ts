@@ -1,6 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 
-/** How often an element is looked at that nobody looks at more often for its first picture. */
+/** How often an element is looked at, once its eager frames (below) are over. */
 const LOOK_MS = 1_000;
 /** An element that may not be read is another origin's, and rarely becomes the page's own. */
 const UNREADABLE_MS = 15_000;
@@ -9,12 +9,12 @@ const UNREADABLE_MS = 15_000;
  * it was drawn, which may be the first one and no other.
  */
 const EAGER_FRAMES = 90;
-/** Of each second of the main thread, what pictures may take, and what they may take at once. */
+/** Time of the main thread that pictures may take: in each second, and at once. */
 const MS_A_SECOND = 30;
 const MS_AT_ONCE = 90;
-/** An element that takes long to read is looked at less often: it rests so many times as long. */
+/** An element that takes long to read is looked at less often: its rest is so many times its look. */
 const RESTS = 40;
-/** The same of what is told. */
+/** Length of the pictures that are told: in each second, and at once. */
 const CHARACTERS_A_SECOND = 64 * 1024;
 const CHARACTERS_AT_ONCE = 512 * 1024;
 const QUALITY = 0.6;
@@ -34,7 +34,7 @@ export const PICTURES_SCRIPT = `
   const PICTURED_MARKS = PICTURED.map((name) => '"tagName":"' + name + '"');
   const listOf = method(Document, "getElementsByTagName");
   const closestOf = method(Element, "closest");
-  /** A means that grows back. */
+  /** A budget that grows back. */
   const bucket = (perSecond, most, least) => {
     let left = most;
     let at = performance.now();
@@ -53,7 +53,7 @@ export const PICTURES_SCRIPT = `
   };
   const time = bucket(${MS_A_SECOND}, ${MS_AT_ONCE}, -${MS_AT_ONCE});
   const characters = bucket(${CHARACTERS_A_SECOND}, ${CHARACTERS_AT_ONCE}, Number.NEGATIVE_INFINITY);
-  /** What is known of each element, the one first that nobody has looked at for longest. */
+  /** The state of each element, in the order in which they were looked at last: the next to look at comes first. */
   const pictured = new Map();
   let pictures = 0;
   /** The numbers that elements have in the last still, until rrweb numbers them. */
@@ -98,7 +98,7 @@ export const PICTURES_SCRIPT = `
     if (id < 0 || known.name === null) return;
     known.id = id;
     const payload = { id, picture: known.name, ...(known.url && { data: known.url }) };
-    // What is told already is named alone.
+    // A picture that was told before is only named.
     if (emit({ type: 5, data: { tag: "${PICTURE}", payload }, timestamp: Date.now() })) known.url = null;
   };
   const takeStill = () => {
@@ -108,7 +108,7 @@ export const PICTURES_SCRIPT = `
     for (const known of pictured.values()) known.id = -1;
     findAll();
   };
-  /** Whether a line of rrweb has an element that there may be pictures of. */
+  /** Looks for new elements soon after a line of rrweb that has a canvas or a video. */
   const notice = ({ type }, line) => {
     if (type === 5 || !PICTURED_MARKS.some((mark) => line.includes(mark))) return;
     isBehind = true;
@@ -153,9 +153,9 @@ export const PICTURES_SCRIPT = `
     for (let at = 0; at < words.length; at += 1) hash = Math.imul(hash ^ words[at], 0x01000193) ^ (hash >>> 15);
     return hash;
   };
-  /** Whether there is nothing, or nothing but black: so a canvas of WebGL looks in a frame in which it was not drawn. */
+  /** Whether all is transparent or all black: so a canvas of WebGL looks in a frame in which it was not drawn. */
   const isBlank = (words) => (words[0] === 0 || words[0] === 0xff000000) && words.every((word) => word === words[0]);
-  /** Asked only of what has been drawn on: else it would make the context that the page has not made. */
+  /** Only for a canvas that has been drawn on: on another one, "getContext" would make the context that the page has not made. */
   const isPlainCanvas = (element) => {
     try {
       return element.getContext("2d") !== null;
@@ -178,8 +178,13 @@ export const PICTURES_SCRIPT = `
     try {
       const url = await asUrl(await drawn.convertToBlob({ type: "image/webp", quality: known.quality }));
       characters.spend(url.length);
-      if (url.length > ${LIMITS.replayPictureCharacters}) known.quality /= 2;
-      if (!url.startsWith("data:image/webp;") || url.length > ${LIMITS.replayPictureCharacters}) return;
+      if (url.length > ${LIMITS.replayPictureCharacters}) {
+        known.quality /= 2;
+        // The picture is taken again, though the element may never change.
+        known.hash = null;
+        return;
+      }
+      if (!url.startsWith("data:image/webp;")) return;
       pictures += 1;
       known.name = Math.floor(performance.timeOrigin) + "." + pictures;
       known.url = url;
@@ -206,7 +211,7 @@ export const PICTURES_SCRIPT = `
       }
       return ${LOOK_MS};
     } catch {
-      // Nothing more can be read from it.
+      // The sheet is tainted too: nothing more can be read from it.
       sheet = null;
       return ${UNREADABLE_MS};
     }
@@ -222,7 +227,7 @@ export const PICTURES_SCRIPT = `
         continue;
       }
       if (!known.isVisible || known.isBusy || now < known.nextAt) continue;
-      // How long a picture is, is known when it is packed.
+      // The length of a picture is known only once it is packed.
       if (time.left() <= 0 || characters.left() <= 0 || encoding >= ${ENCODED_AT_ONCE}) break;
       pictured.delete(element);
       pictured.set(element, known);
@@ -243,7 +248,7 @@ export const PICTURES_SCRIPT = `
   };
   /** A page that nobody sees has no frames. */
   let isAwaiting = false;
-  /** After what the page draws in that frame: its callbacks for it are older. */
+  /** Runs after what the page draws in that frame, whose callbacks were asked for before. */
   const lookNow = () => {
     if (!isAwaiting) requestAnimationFrame(lookAtFrame);
     isAwaiting = true;
@@ -253,7 +258,7 @@ export const PICTURES_SCRIPT = `
     clearTimeout(lookTimer);
     lookAtAll();
   };
-  /** Looks at what has changed since, before nobody can any more. */
+  /** The last look at elements that have changed, before the document is gone. */
   const lookLast = async (ms) => {
     const until = performance.now() + ${MS_AT_ONCE};
     for (const [element, known] of pictured)

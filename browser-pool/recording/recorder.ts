@@ -12,10 +12,10 @@ import { eventsOf, isStill } from "./still.ts";
 const LAST_MS = 2_500;
 /** The same where a client waits that has asked for something else. */
 const AHEAD_MS = 250;
-/** How long pages may wait for their last pictures, of either. */
+/** The parts of LAST_MS and AHEAD_MS in which pages may wait for their last pictures. */
 const LAST_PICTURES_MS = 1_000;
 const PICTURES_AHEAD_MS = 100;
-/** What pictures may take of a replay: a page that moves for hours leaves room for what is done in it. */
+/** The part of a replay that pictures may take: a page that moves for hours leaves room for the rest. */
 const PICTURE_CHARACTERS = 64 * 1024 ** 2;
 const PICTURE_HEAD = `{"type":5,"data":{"tag":"${PICTURE}"`;
 

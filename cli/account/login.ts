@@ -7,7 +7,7 @@ import { EXIT } from "../exit-codes.ts";
 import { Ended, Refusal, UsageError } from "../errors.ts";
 import { removeConfig, writeConfig } from "../settings/config-file.ts";
 
-/** Keeps a key that the service takes. */
+/** Keeps an API key, if the service takes it. */
 export async function logIn(cli: Cli): Promise<void> {
   const { baseUrl, apiKey: found } = await cli.settings();
   const isGiven = found?.from === "--api-key";
@@ -22,7 +22,7 @@ export async function logIn(cli: Cli): Promise<void> {
   );
 }
 
-/** Forgets it. */
+/** Forgets the key that `logIn` kept. */
 export async function logOut(cli: Cli): Promise<void> {
   await removeConfig(process.env);
   cli.print({ ok: true }, "Forgotten. The key itself lives on until it is revoked.");

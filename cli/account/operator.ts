@@ -1,6 +1,7 @@
 import { HttpClient } from "@svc/sdk/http/client.ts";
-import type { Cli } from "../cli.ts";
-import { UsageError } from "../errors.ts";
+import { AuthenticationError } from "@svc/sdk/errors.ts";
+import { type Cli, withCli } from "../cli.ts";
+import { Refusal, UsageError } from "../errors.ts";
 import { localSecret } from "../settings/settings.ts";
 
 /** The operator API of the service; null where no token of it is at hand. */
@@ -14,8 +15,23 @@ export async function operator(cli: Cli): Promise<HttpClient | null> {
   return new HttpClient({ ...options, maxRetries: 2, timeoutMs: null, fetch });
 }
 
-/** The same, where nothing can be done without. */
-export async function neededOperator(cli: Cli): Promise<HttpClient> {
+/** An action of commander by the operator API. */
+export const withOperator = <Given extends unknown[]>(
+  work: (cli: Cli, http: HttpClient, ...given: Given) => Promise<void>,
+) =>
+  withCli(async (cli, ...given: Given) => {
+    const http = await neededOperator(cli);
+    try {
+      await work(cli, http, ...given);
+    } catch (error) {
+      if (!(error instanceof AuthenticationError)) throw error;
+      throw new Refusal(
+        "The service does not take the operator's token: SVC_ADMIN_TOKEN, or the one of `npm start` here, is of another service.",
+      );
+    }
+  });
+
+async function neededOperator(cli: Cli): Promise<HttpClient> {
   const asked = await operator(cli);
   if (asked) return asked;
   throw new UsageError(

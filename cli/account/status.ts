@@ -1,6 +1,6 @@
 import { type Cli, firstOf } from "../cli.ts";
 
-/** At most so many are counted. */
+/** At most so many browsers, and so many machines, are counted. */
 const COUNTED = 1_000;
 
 /** Which service, by which key, and what it does for the org now. */
@@ -40,5 +40,5 @@ export async function showStatus(cli: Cli): Promise<void> {
   });
 }
 
-/** Its id tells which key it is; the secret is nobody's matter. */
+/** A key as its id alone, which tells one key from another: the secret is not shown. */
 const maskedKey = (key = ""): string => key.replace(/_[^_]+$/, "_…");

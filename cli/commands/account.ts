@@ -3,7 +3,7 @@ import { logIn, logOut } from "../account/login.ts";
 import { showStatus } from "../account/status.ts";
 import { withCli } from "../cli.ts";
 
-/** Whose service it is: `login`, `logout`, `status`. */
+/** The key of a person and the service: `login`, `logout`, `status`. */
 export function addAccount(program: Command): void {
   program
     .command("login")

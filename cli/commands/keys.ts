@@ -1,6 +1,8 @@
 import type { Command } from "commander";
-import { neededOperator, orgOf } from "../account/operator.ts";
-import { type Cli, withCli } from "../cli.ts";
+import { parseApiKey } from "@svc/contract/ids.ts";
+import type { HttpClient } from "@svc/sdk/http/client.ts";
+import { orgOf, withOperator } from "../account/operator.ts";
+import type { Cli } from "../cli.ts";
 import { ago } from "../terminal/table.ts";
 
 interface Of {
@@ -18,24 +20,23 @@ export function addKeys(program: Command): void {
     .command("ls")
     .description("List the keys of an org, without their secrets.")
     .option("--org <id>", "of which org; not needed where there is one")
-    .action(withCli(list));
+    .action(withOperator(list));
   keys
     .command("create")
     .description("Create a key. This is the only time that it is shown.")
     .argument("[name]", "what it is called")
     .option("--org <id>", "of which org; not needed where there is one")
-    .action(withCli(create));
+    .action(withOperator(create));
   keys
     .command("revoke")
     .description(
       "Revoke a key, for good: at once at the replica that answers, within 60 s elsewhere.",
     )
     .argument("<keyId>", "the 12 characters in svc_live_<id>_…")
-    .action(withCli(revoke));
+    .action(withOperator(revoke));
 }
 
-async function list(cli: Cli, { org }: Of): Promise<void> {
-  const http = await neededOperator(cli);
+async function list(cli: Cli, http: HttpClient, { org }: Of): Promise<void> {
   const params = { id: await orgOf(http, org) };
   const { keys } = await http.call("GET /admin/orgs/:id/keys", { params });
   cli.printRows(
@@ -50,18 +51,21 @@ async function list(cli: Cli, { org }: Of): Promise<void> {
   );
 }
 
-async function create(cli: Cli, name: string | undefined, { org }: Of): Promise<void> {
-  const http = await neededOperator(cli);
+async function create(
+  cli: Cli,
+  http: HttpClient,
+  name: string | undefined,
+  { org }: Of,
+): Promise<void> {
   const params = { id: await orgOf(http, org) };
   const request = { params, body: { name }, isUnrepeatable: true } as const;
   const made = await http.call("POST /admin/orgs/:id/keys", request);
   cli.print(made, made.key);
 }
 
-async function revoke(cli: Cli, text: string): Promise<void> {
-  const http = await neededOperator(cli);
+async function revoke(cli: Cli, http: HttpClient, text: string): Promise<void> {
   // A whole key may be pasted, too.
-  const keyId = /^svc_live_([^_]+)_/.exec(text)?.[1] ?? text;
+  const keyId = parseApiKey(text)?.keyId ?? text;
   await http.call("DELETE /admin/keys/:keyId", { params: { keyId } });
   cli.print({ revoked: keyId }, keyId);
 }

@@ -7,7 +7,7 @@ import { listFiles } from "../machines/list-files.ts";
 import { logs } from "../machines/logs.ts";
 import { shell } from "../machines/shell.ts";
 
-/** What is done inside of a machine. */
+/** Commands that act inside of a machine. */
 export function addInside(sandbox: Command): void {
   sandbox
     .command("exec")

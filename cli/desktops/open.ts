@@ -4,6 +4,7 @@ import { pipeline } from "node:stream";
 import type { Cli } from "../cli.ts";
 import { UsageError } from "../errors.ts";
 import { styled } from "../terminal/colours.ts";
+import { oneLine } from "../terminal/plain.ts";
 
 /** The stream of a desktop is plain RFB: a port here leads any VNC viewer to it. */
 export async function openDesktop(
@@ -28,11 +29,15 @@ async function lead(viewer: Socket, url: string): Promise<void> {
   viewer.on("error", () => {});
   const { createWebSocketStream, WebSocket } = await import("ws");
   const socket = new WebSocket(url);
+  let fault = "the connection was lost";
+  socket.on("error", ({ message }) => (fault = message));
   socket.on("close", (code, reason) => {
-    if (code > 1001) console.error(styled("dim", `${code} ${String(reason)}`, process.stderr));
+    const hasLeft = viewer.destroyed || viewer.readableEnded;
+    if (code <= 1001 || hasLeft) return;
+    console.error(styled("dim", oneLine(`${code} ${String(reason) || fault}`), process.stderr));
   });
   const stream = createWebSocketStream(socket);
-  // Each end is the other one's end: the viewer says by itself what it lost.
+  // The end of one side ends the other one: the viewer tells its user that the connection is gone.
   pipeline(viewer, stream, () => {});
   pipeline(stream, viewer, () => {});
 }

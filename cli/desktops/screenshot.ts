@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import type { Cli } from "../cli.ts";
 import { write } from "../terminal/pipes.ts";
 
-/** Keeps a picture of a desktop's screen. */
+/** Writes a picture of a desktop's screen into a file. */
 export async function screenshot(
   cli: Cli,
   id: string,

@@ -4,7 +4,7 @@ import { plain } from "../terminal/plain.ts";
 /** `ok`; `weak`: it works, and something is worse than it could be; `missing`: something is off without it. */
 export type State = "ok" | "weak" | "missing";
 
-/** What was looked at, how it is, and the one command that mends it. */
+/** A thing that was looked at, its state, and the one command that mends it. */
 export interface Finding {
   what: string;
   state: State;
@@ -15,7 +15,7 @@ export interface Finding {
 
 const MARKS = { ok: ["✔", "green"], weak: ["▲", "yellow"], missing: ["✖", "red"] } as const;
 
-/** Each a line, with the command below where there is one. */
+/** Each finding in a line, with its command below. */
 export function findingsText(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ what }) => what.length));
   return findings.map((finding) => findingText(finding, width)).join("\n");
@@ -45,7 +45,7 @@ function wrapped(text: string, indent: number): string[] {
   return lines;
 }
 
-/** How many are how. */
+/** The number of findings in each state. */
 export function sumText(findings: readonly Finding[]): string {
   const of = (state: State): number => findings.filter((one) => one.state === state).length;
   const parts = [`${of("ok")} fine`];
@@ -54,7 +54,7 @@ export function sumText(findings: readonly Finding[]): string {
   return parts.join(", ");
 }
 
-/** What a program of the project says, as far as it is findings. */
+/** Findings as a program of the project prints them; null when the text is none. */
 export function readFindings(text: string): Finding[] | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -72,7 +72,7 @@ async function lookAtHosts(cli: Cli): Promise<Finding[]> {
   }
 }
 
-/** Of a connection that failed, what the system says. */
+/** The system's reason of a connection that failed. */
 const reasonOf = (error: unknown): string =>
   /failed: fetch failed \((.+)\)$/.exec(wordsOf(error))?.[1] ?? wordsOf(error);
 

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { UsageError } from "../errors.ts";
 
@@ -15,7 +16,7 @@ export function installationFolder(): string | null {
   return starts.map(rootAbove).find((root) => root !== null) ?? null;
 }
 
-/** The same, where nothing can be done without. */
+/** The folder of the project, for commands that need it. */
 export function neededInstallation(): string {
   const root = installationFolder();
   if (root !== null) return root;
@@ -27,7 +28,7 @@ export function neededInstallation(): string {
 /** Runs a script of the project in this terminal, and ends as it does. */
 export async function runScript(root: string, script: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, launched(script), { cwd: root, stdio: "inherit" });
-  // Ctrl-C of a terminal reaches both: its whole group has it.
+  // Ctrl-C of a terminal reaches its whole group, the child too.
   const { stdin, stdout, stderr } = process;
   const hasTerminal = [stdin, stdout, stderr].some(({ isTTY }) => isTTY);
   process.on("SIGINT", () => void (hasTerminal || child.kill("SIGINT")));
@@ -36,16 +37,14 @@ export async function runScript(root: string, script: readonly string[]): Promis
   return code ?? 128 + (signal ? constants.signals[signal] : 0);
 }
 
-/** What a script of the project says on stdout; what it says on stderr is for the person. */
+/** The stdout of a script of the project. Its stderr goes to the person. */
 export async function readScript(root: string, script: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, launched(script), {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let text = "";
-  child.stdout.on("data", (part: Buffer) => (text += part.toString()));
-  await once(child, "close");
-  return text;
+  const [said] = await Promise.all([text(child.stdout), once(child, "close")]);
+  return said;
 }
 
 /** The launcher ends what it started when this process is gone. */

@@ -6,7 +6,7 @@ import type { Sandbox } from "@svc/sdk/sandboxes.ts";
 import { Refusal } from "../errors.ts";
 import { type Count, meter } from "../terminal/progress.ts";
 
-/** What a copy wrote. */
+/** The target of a copy, and the bytes written. */
 export interface Copied {
   path: string;
   bytes: number;
@@ -41,7 +41,7 @@ async function unpackInside(
   }
 }
 
-/** Copies a folder with all that is in it out of a machine. What it holds is not trusted: nothing is written outside of `to`. */
+/** Copies a folder with all that is in it out of a machine. Its content is not trusted: nothing is written outside of `to`. */
 export async function downloadFolder(box: Sandbox, from: string, to: string): Promise<Copied> {
   const bytes = await meter(`Copying ${basename(from)}/`, null, async (count) => {
     let sum = 0;

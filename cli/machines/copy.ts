@@ -11,7 +11,7 @@ import { EXIT } from "../exit-codes.ts";
 import { type Count, meter } from "../terminal/progress.ts";
 import { type Copied, downloadFolder, uploadFolder } from "./copy-folder.ts";
 
-/** One side of a copy: a path here, or one inside of a machine. */
+/** A side of a copy: a path here, or one inside of a machine. */
 type Side = { at: "here"; path: string } | { at: "inside"; id: string; path: string };
 
 /** Copies a file or a folder into a machine, or out of it. */
@@ -87,7 +87,7 @@ async function download(box: Sandbox, from: string, to: string): Promise<Copied>
   return { path, bytes: await meter(what, size, (count) => keep(path, mode & 0o777, open, count)) };
 }
 
-/** Whole or not at all: what breaks off leaves the file that was there. */
+/** Writes a file whole or not at all: a download that breaks off leaves the old file. */
 async function keep(
   path: string,
   mode: number,

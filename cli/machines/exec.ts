@@ -1,5 +1,6 @@
-import { Readable } from "node:stream";
-import type { Process } from "@svc/sdk/channel/process.ts";
+import type { AttachmentOptions } from "@svc/sdk/channel/attachment.ts";
+import { KeptOutput, keptTexts } from "@svc/sdk/channel/kept-output.ts";
+import type { Exited, Process } from "@svc/sdk/channel/process.ts";
 import { ControlError } from "@svc/sdk/errors.ts";
 import type { Sandbox } from "@svc/sdk/sandboxes.ts";
 import type { Cli } from "../cli.ts";
@@ -12,7 +13,7 @@ import { readerGone, write } from "../terminal/pipes.ts";
 export interface ExecOptions {
   cwd?: string;
   env?: Record<string, string>;
-  /** False: its input is empty. */
+  /** False: the command's input is empty. */
   stdin: boolean;
 }
 
@@ -36,43 +37,59 @@ export async function exec(
   }
 }
 
-/** The result as JSON, at its end. */
+/** Prints the result as JSON, at the command's end. */
 async function whole(
   box: Sandbox,
-  [cmd = "", ...args]: readonly string[],
-  { cwd, env, stdin }: ExecOptions,
+  command: readonly string[],
+  options: ExecOptions,
 ): Promise<number> {
-  const input = stdin && !process.stdin.isTTY ? inputStream() : undefined;
-  const result = await box.commands.run(cmd, args, { cwd, env, stdin: input });
-  console.log(JSON.stringify(result, null, 2));
-  return result.exitCode;
+  const kept = { 1: new KeptOutput(), 2: new KeptOutput() };
+  const stdin = options.stdin && !process.stdin.isTTY;
+  const exit = await ran(box, command, { ...options, stdin }, (channel, bytes) =>
+    kept[channel].push(bytes),
+  );
+  console.log(JSON.stringify({ ...exit, ...keptTexts(kept) }, null, 2));
+  return exit.exitCode;
 }
 
 async function streamed(
   box: Sandbox,
+  command: readonly string[],
+  options: ExecOptions,
+): Promise<number> {
+  const { exitCode, lostBytes } = await ran(box, command, options, (channel, bytes) =>
+    write(streamOf(channel), bytes),
+  );
+  if (lostBytes) console.error(`svc: ${lostBytes} bytes of output were lost with a connection.`);
+  return readerGone().aborted ? EXIT.brokenPipe : exitCode;
+}
+
+/** Runs a command with the input and the signals of this program. */
+async function ran(
+  box: Sandbox,
   [cmd = "", ...args]: readonly string[],
   { cwd, env, stdin }: ExecOptions,
-): Promise<number> {
-  const command = await box.commands.start(cmd, args, { cwd, env, hold: true });
-  const kill = (): Promise<void> => command.kill("SIGKILL").catch(() => {});
-  const stop = passSignals(command);
-  // Nobody reads its output any more: a pipe inside the machine would end it the same way.
-  const gone = readerGone();
-  if (gone.aborted) void kill();
-  gone.addEventListener("abort", () => void kill());
+  onBytes: NonNullable<AttachmentOptions["onBytes"]>,
+): Promise<Exited> {
+  const started = box.commands.start(cmd, args, { cwd, env, hold: true });
+  const stop = passSignals(started);
   try {
-    const attachment = command.attach({
-      onBytes: (channel, bytes) => write(streamOf(channel), bytes),
-    });
-    const isOver = command.exited(attachment);
-    const fed = feed(attachment, stdin).then(() => isOver);
-    const { exitCode, lostBytes } = await Promise.race([isOver, fed]);
-    if (lostBytes) console.error(`svc: ${lostBytes} bytes of output were lost with a connection.`);
-    return gone.aborted ? EXIT.brokenPipe : exitCode;
-  } catch (error) {
-    // It would wait for the rest of its input, or run with nobody who hears how it ends.
-    await kill();
-    throw error;
+    const command = await started;
+    const kill = (): Promise<void> => command.kill("SIGKILL").catch(() => {});
+    // A command whose output nobody reads is killed: a pipe inside the machine would end it, too.
+    const gone = readerGone();
+    if (gone.aborted) void kill();
+    gone.addEventListener("abort", () => void kill());
+    try {
+      const attachment = command.attach({ onBytes });
+      const isOver = command.exited(attachment);
+      const fed = feed(attachment, stdin).then(() => isOver);
+      return await Promise.race([isOver, fed]);
+    } catch (error) {
+      // A command that is left would wait for the rest of its input, or run with nobody who hears how it ends.
+      await kill();
+      throw error;
+    }
   } finally {
     stop();
   }
@@ -92,16 +109,16 @@ async function feed(attachment: ReturnType<Process["attach"]>, isWanted: boolean
   }
 }
 
-const inputStream = (): ReadableStream<Uint8Array> =>
-  Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
-
-/** Ctrl-C is the command's matter: what it does about it decides how this program ends. One that nobody reaches is left at the third. */
-function passSignals(command: Process): () => void {
+/**
+ * Ctrl-C is the command's matter: what it does about it decides how this program ends. A signal that comes while the machine
+ * starts the command waits for that. At the third Ctrl-C a command that nobody reaches is left.
+ */
+function passSignals(started: Promise<Process>): () => void {
   let interrupts = 0;
   const off = PASSED_ON.map((signal) => {
     const pass = (): void => {
       if (signal === "SIGINT" && (interrupts += 1) > 2) process.exit(EXIT.interrupted);
-      void command.kill(signal).catch(() => {});
+      void started.then((command) => command.kill(signal)).catch(() => {});
     };
     process.on(signal, pass);
     return () => process.off(signal, pass);

@@ -3,7 +3,7 @@ import { ago, bytesText } from "../terminal/table.ts";
 
 const KINDS = { file: "-", directory: "d", symlink: "l", other: "?" } as const;
 
-/** What is in a folder of a machine. */
+/** The files of a folder in a machine. */
 export async function listFiles(cli: Cli, id: string, path: string): Promise<void> {
   const box = await (await cli.svc()).sandboxes.connect(id);
   const { entries, ...rest } = await box.files.list(path);

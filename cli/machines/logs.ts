@@ -42,7 +42,7 @@ function listProcesses(cli: Cli, processes: readonly ProcessRecord[]): void {
   );
 }
 
-/** Its output to its end; a reader that leaves leaves the process alone. */
+/** Prints a process's output to its end. A reader that leaves does not end the process. */
 async function followToEnd(process: Process): Promise<void> {
   const abort = new AbortController();
   const gone = readerGone();
@@ -55,7 +55,7 @@ async function followToEnd(process: Process): Promise<void> {
   }
 }
 
-/** What the machine has of its output now. It keeps the last MiB. */
+/** Prints the output that the machine has now: it keeps the last MiB. */
 async function printKept(process: Process): Promise<void> {
   const kept: [1 | 2, Uint8Array][] = [];
   let bytes = 0;
@@ -71,7 +71,7 @@ async function printKept(process: Process): Promise<void> {
     () => true,
     () => true,
   );
-  // Nothing marks the end of what is kept: it is over when an answer comes with no more of it before.
+  // No message marks the end of the kept output: all of it has come when an answer follows no further output.
   for (let before = -1; before !== bytes && bytes < RING_BYTES;) {
     before = bytes;
     const answered = attachment.write(NOTHING).then(

@@ -40,11 +40,11 @@ async function type(terminal: Terminal): Promise<void> {
     for await (const keys of process.stdin) await terminal.write(keys as Buffer);
     await terminal.close();
   } catch {
-    // It has ended: its output says how.
+    // The terminal has ended: its output says how.
   }
 }
 
-/** The terminal here is gone: nobody can end the one inside. */
+/** Ends the terminal inside when the one here is gone: nobody else can. */
 async function hangUp(terminal: Terminal, code: number): Promise<void> {
   await terminal.close().catch(() => {});
   process.exit(code);

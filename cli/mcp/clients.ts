@@ -6,11 +6,11 @@ export type Value = string | number | boolean | Value[] | { [key: string]: Value
 /** How a client reaches the server: over HTTP at the service, or as a program here. */
 export type Way = "hosted" | "local";
 
-/** What an entry is made of. */
+/** The facts that a client's entry is made of. */
 export interface Facts {
   /** `https://svc.example.com/mcp` */
   url: string;
-  /** Of the service. */
+  /** The URL of the service. */
   baseUrl: string;
   /** The key as the file has it: a variable that the client fills in, or the key itself. */
   key: string;
@@ -18,7 +18,7 @@ export interface Facts {
   program: readonly [string, ...string[]];
 }
 
-/** Whose files are meant. */
+/** The user's computer, as far as the files of clients depend on it. */
 export interface Computer {
   home: string;
   platform: NodeJS.Platform;
@@ -29,18 +29,18 @@ export interface Computer {
 export interface Client {
   id: string;
   title: string;
-  /** Where its settings are: a path from the folder of a project on, or one in the home. */
+  /** The file of its settings: a path from the folder of a project on, or one in the home. */
   file: (computer: Computer) => string;
   format: "json" | "toml";
-  /** Such a file is often committed: the key is never written into it. */
+  /** True: the file is often committed, and the key is never written into it. */
   isShared: boolean;
   /** How the file names a variable that has the key; null: it has the key itself. */
   variable: string | null;
-  /** Under which name the servers are. */
+  /** The name in the file under which the servers are. */
   under: string;
   hosted: ((facts: Facts) => { [key: string]: Value }) | { not: string };
   local: (facts: Facts) => { [key: string]: Value };
-  /** What else the file has to have. */
+  /** Lists that the file has to have beside the server. */
   beside?: { [key: string]: Value };
   /** A command of the client's own that does the same. */
   command?: Partial<Record<Way, (facts: Facts) => string>>;

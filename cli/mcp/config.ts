@@ -49,7 +49,7 @@ function entryOf(client: Client, facts: Facts, { local }: ConfigOptions): { [key
 async function factsOf(cli: Cli, client: Client, { write }: ConfigOptions): Promise<Facts> {
   const { baseUrl, apiKey } = await cli.settings();
   const base = baseUrl.value.replace(/\/+$/, "");
-  // What is printed is copied and kept: the key is written only into a file of this user alone.
+  // The printed text is copied and kept: the key is written only into a file of this user alone.
   const key = client.variable ?? (write ? apiKey?.value : `YOUR_${KEY_VARIABLE}`);
   if (key === undefined)
     throw new UsageError(

@@ -6,14 +6,14 @@ import { type Client, SERVER, type Value } from "./clients.ts";
 import { mergeJson } from "./merge-json.ts";
 import { mergeToml } from "./merge-toml.ts";
 
-/** What was done to a file. */
+/** The result of a merge into a file. */
 export interface Merged {
   isChanged: boolean;
-  /** What it was before. */
+  /** The copy of the file as it was before. */
   backup?: string;
 }
 
-/** Puts the entry of the server into a client's file. What else is in it stays as it is, comments included. */
+/** Puts the entry of the server into a client's file. The rest of the file stays as it is, comments included. */
 export async function mergeFile(
   path: string,
   client: Client,
@@ -44,7 +44,7 @@ export async function mergeFile(
   }
   const backup = `${file}.before-svc`;
   await copyFile(file, backup);
-  // It may get a key: nobody else reads it from now on.
+  // The file may get a key: nobody else reads it from now on.
   const mode = (await stat(file)).mode & (client.isShared ? 0o777 : 0o700);
   await replaceFile(file, after, mode);
   return { isChanged: true, backup };

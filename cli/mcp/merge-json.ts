@@ -1,9 +1,9 @@
 import { applyEdits, modify, parse, type ParseError } from "jsonc-parser";
 import type { Value } from "./clients.ts";
 
-/** What is to be in a file. */
+/** The entry that a file is to have. */
 export interface Wanted {
-  /** Under which name servers are. */
+  /** The name under which servers are. */
   under: string;
   name: string;
   entry: { [key: string]: Value };
@@ -13,7 +13,7 @@ export interface Wanted {
 
 const LOOK = { formattingOptions: { insertSpaces: true, tabSize: 2, eol: "\n" } };
 
-/** JSON, comments allowed, with the server in it; null when it cannot be read. Nothing else of it changes. */
+/** JSON, comments allowed, with the server in it; null when it cannot be read. The rest of the text stays. */
 export function mergeJson(
   text: string,
   { under, name, entry, beside = {} }: Wanted,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, type TomlTable } from "smol-toml";
 import type { Wanted } from "./merge-json.ts";
 
-/** TOML with the server in it; null when that cannot be done safely. Nothing else of it changes, comments included. */
+/** TOML with the server in it; null when that cannot be done safely. The rest of the text stays, comments included. */
 export function mergeToml(text: string, { under, name, entry }: Wanted): string | null {
   const before = read(text);
   if (!before) return null;
@@ -33,7 +33,7 @@ function isBelow(header: string, table: string): boolean {
   return path === table || path.startsWith(`${table}.`);
 }
 
-/** Whether all but the server is as it was. */
+/** Whether the merged file has the entry, and all else as before. */
 function isSafe(
   before: TomlTable,
   after: TomlTable | null,

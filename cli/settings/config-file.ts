@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { UsageError } from "../errors.ts";
 import { replaceFile } from "./replace-file.ts";
 
-/** What `svc login` keeps. The key is of that URL alone. */
+/** The file of `svc login`. The key belongs to that URL alone. */
 export interface Config {
   baseUrl?: string | undefined;
   apiKey?: string | undefined;
 }
 
-/** Where it is kept. */
+/** The path of the file. */
 export const configPath = (env: NodeJS.ProcessEnv): string =>
   join(env.XDG_CONFIG_HOME || join(homedir(), ".config"), "svc", "config.json");
 
-/** What is kept; nothing where there is no file. */
+/** The content of the file; empty where there is none. */
 export async function readConfig(env: NodeJS.ProcessEnv): Promise<Config> {
   const path = configPath(env);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -27,7 +27,7 @@ export async function readConfig(env: NodeJS.ProcessEnv): Promise<Config> {
   return config;
 }
 
-/** Keeps it, readable by this user alone. */
+/** Writes the file, readable by this user alone. */
 export async function writeConfig(env: NodeJS.ProcessEnv, config: Config): Promise<string> {
   const path = configPath(env);
   await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
@@ -35,7 +35,7 @@ export async function writeConfig(env: NodeJS.ProcessEnv, config: Config): Promi
   return path;
 }
 
-/** Forgets it. */
+/** Removes the file. */
 export const removeConfig = (env: NodeJS.ProcessEnv): Promise<void> =>
   rm(configPath(env), { force: true });
 

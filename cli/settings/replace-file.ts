@@ -1,12 +1,12 @@
 import { open, rename, rm } from "node:fs/promises";
 
-/** Writes a file whole or not at all: what reads it meanwhile finds the old one. */
+/** Writes a file whole or not at all: a reader meanwhile finds the old one. */
 export async function replaceFile(path: string, text: string, mode: number): Promise<void> {
   const made = `${path}.${process.pid}.new`;
   try {
     const file = await open(made, "wx", mode);
     try {
-      // The umask must not widen or narrow it.
+      // The umask must not change the mode.
       await file.chmod(mode);
       await file.writeFile(text);
       await file.sync();

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { UsageError } from "../errors.ts";
 import { type Config, configPath, readConfig } from "./config-file.ts";
 
-/** What the command line says, before or after the name of the command. */
+/** The options of every command, given before or after its name. */
 export interface Globals {
   json?: true;
   baseUrl?: string;
@@ -19,12 +19,12 @@ export interface Found {
 /** Which service is asked, with which key. */
 export interface Settings {
   baseUrl: Found;
-  /** Of the browser gateway, where it is another one. */
+  /** The URL of the browser gateway, where it is another one. */
   browserUrl: string | undefined;
   apiKey: Found | null;
 }
 
-/** `npm start` listens there. */
+/** The URL of a service that `npm start` runs here. */
 const localUrl = (env: NodeJS.ProcessEnv): string => `http://127.0.0.1:${env.SVC_PORT || 8787}`;
 
 /** The command line goes before the environment, that before the file of `svc login`, that before a service on this machine. */
@@ -34,20 +34,20 @@ export async function readSettings(
 ): Promise<Settings> {
   const given = pick(baseUrl, "--base-url") ?? pick(env.SVC_BASE_URL, "SVC_BASE_URL");
   const key = pick(apiKey, "--api-key") ?? pick(env.SVC_API_KEY, "SVC_API_KEY");
-  // A broken file is of no matter to whoever needs nothing of it.
+  // A file that nothing is needed of may be broken.
   const config: Config = given && key ? {} : await readConfig(env);
   const url = given ??
     pick(config.baseUrl, configPath(env)) ?? { value: localUrl(env), from: "default" };
   checkUrl(url);
   return {
     baseUrl: url,
-    // A key that is kept is of one service: no variable sends it to another.
+    // A kept key belongs to one service: no variable sends it to another.
     browserUrl: (key && env.SVC_BROWSER_URL) || undefined,
     apiKey: key ?? keptKey(config, url, env) ?? (await localSecret("dev.key", url.value, env)),
   };
 }
 
-/** A secret of a service that `npm start` runs on this machine: it is shown to no other machine. */
+/** A secret of a service that `npm start` runs on this machine: the secret is sent to no other machine. */
 export async function localSecret(
   name: "dev.key" | "admin.token",
   baseUrl: string,

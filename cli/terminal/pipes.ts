@@ -5,7 +5,7 @@ import { EXIT } from "../exit-codes.ts";
 const gone = new AbortController();
 let isWatched = false;
 
-/** Aborted when whoever read the output has left. Who asks for it ends the program by itself. */
+/** Aborted when the reader of the output has left. Its caller ends the program by itself. */
 export function readerGone(): AbortSignal {
   isWatched = true;
   return gone.signal;
@@ -21,7 +21,7 @@ export function endWithReader(): void {
     });
 }
 
-/** A full disk, mostly. What was to be written is lost: that is no success. */
+/** Ends the program when output is lost, mostly to a full disk: that is no success. */
 function fail({ message }: Error): never {
   writeSync(2, `svc: The output cannot be written: ${message}\n`);
   process.exit(EXIT.refused);
@@ -30,10 +30,10 @@ function fail({ message }: Error): never {
 /** Writes, and waits while the reader is slow. */
 export async function write(stream: NodeJS.WriteStream, data: string | Uint8Array): Promise<void> {
   if (gone.signal.aborted || stream.write(data)) return;
-  await Promise.race([once(stream, "drain"), once(gone.signal, "abort")]).catch(() => {});
+  await once(stream, "drain", { signal: gone.signal }).catch(() => {});
 }
 
-/** Waits until all that was written has left this program. Whether its reader has left before. */
+/** Waits until all that was written has left this program. True: the reader has left before. */
 export async function flushed(): Promise<boolean> {
   for (const stream of [process.stdout, process.stderr]) {
     if (gone.signal.aborted) return true;

@@ -4,5 +4,5 @@ import { stripVTControlCharacters } from "node:util";
 export const plain = (text: string): string =>
   stripVTControlCharacters(text).replaceAll(/\p{Cc}/gu, " ");
 
-/** The same in one line. */
+/** A text of somebody else's in one line, without control characters. */
 export const oneLine = (text: string): string => plain(text).replaceAll(/\s+/g, " ").trim();

@@ -2,12 +2,12 @@ import { styled } from "./colours.ts";
 import { plain } from "./plain.ts";
 import { bytesText } from "./table.ts";
 
-/** Told how much is done so far, and what is done now. */
+/** Takes the amount that is done so far, and words for the present step. */
 export type Count = (done: number, words?: string) => void;
 
 /** A bar is drawn so often, at most: a terminal far away is slow. */
 const REDRAW_MS = 100;
-/** What is over sooner needs no bar. */
+/** Less than this is over too soon for a bar. */
 const QUICK_BYTES = 1_048_576;
 const WIDTH = 30;
 
@@ -85,7 +85,7 @@ class Bar {
     this.#write([mark, this.#what, words, this.#seconds()], "\n");
   }
 
-  /** As much of it as the terminal is wide: a line that wraps is not drawn over. */
+  /** Writes the parts that fit the width of the terminal: a line that wraps is not drawn over. */
   #write(parts: readonly string[], end = ""): void {
     const [first = "", ...rest] = parts.filter(Boolean);
     let line = first;

@@ -1,19 +1,14 @@
+import { DecodedPictures } from "./decoded-pictures.ts";
 import { type Pictures, bytesOf } from "./pictures.ts";
 
-/** What rrweb's replayer is to a layer of pictures. */
+/** The part of rrweb's replayer that a layer of pictures uses. */
 interface Replayer {
   getCurrentTime(): number;
   getMirror(): { getNode(id: number): Node | null };
   on(event: "flush", handler: () => void): unknown;
 }
 
-/** A picture that can be drawn. `image`: null of one that is none. */
-interface Decoded {
-  url: string;
-  image: ImageBitmap | null;
-}
-
-/** What an element shows, and how it looked then: one that looks otherwise has been changed since. */
+/** The picture that an element shows, and how the element looked then: an element that looks otherwise has been changed since. */
 interface Drawn {
   url: string;
   look: string;
@@ -24,8 +19,7 @@ export class PictureLayer {
   readonly #pictures: Pictures;
   readonly #replayer: Replayer;
   readonly #startedAt: number;
-  readonly #decoded = new Map<number, Decoded>();
-  readonly #decoding = new Set<number>();
+  readonly #decoded = new DecodedPictures(imageOf);
   #drawn = new WeakMap<Node, Drawn>();
   #frame = 0;
 
@@ -42,15 +36,15 @@ export class PictureLayer {
 
   close(): void {
     cancelAnimationFrame(this.#frame);
-    for (const { image } of this.#decoded.values()) image?.close();
-    this.#decoded.clear();
+    this.#decoded.close();
   }
 
-  /** By the frame, not by events: so it is right after any leap, however the player made it. */
+  /** Pictures are drawn by the frame, not by events: so they are right after any leap, however the player made it. */
   #next(): void {
     this.#frame = requestAnimationFrame(() => {
       this.#next();
       const shown = this.#pictures.at(this.#startedAt + this.#replayer.getCurrentTime());
+      this.#decoded.keepOnly(shown);
       for (const [id, url] of shown) {
         const node = this.#replayer.getMirror().getNode(id);
         if (node) this.#show(node, id, url);
@@ -58,7 +52,7 @@ export class PictureLayer {
     });
   }
 
-  /** Where no script may run a canvas is no picture, whatever is drawn on it: it shows what its style says. */
+  /** Where no script may run, a canvas shows the `content` of its style, and nothing that is drawn on it. */
   #show(node: Node, id: number, url: string): void {
     if (isCanvas(node))
       this.#put(node, id, url, `${node.width} ${node.style.content}`, (image) => {
@@ -74,19 +68,9 @@ export class PictureLayer {
   #put(node: Node, id: number, url: string, now: string, draw: (i: ImageBitmap) => string): void {
     const drawn = this.#drawn.get(node);
     if (drawn?.url === url && drawn.look === now) return;
-    const decoded = this.#decoded.get(id);
-    if (decoded?.url !== url) return void this.#decode(id, url);
+    const decoded = this.#decoded.of(id, url);
+    if (!decoded) return;
     this.#drawn.set(node, { url, look: decoded.image ? draw(decoded.image) : now });
-  }
-
-  /** One at a time of each element: at eightfold speed the ones in between are left out. */
-  async #decode(id: number, url: string): Promise<void> {
-    if (this.#decoding.has(id)) return;
-    this.#decoding.add(id);
-    const image = await imageOf(url);
-    this.#decoding.delete(id);
-    this.#decoded.get(id)?.image?.close();
-    this.#decoded.set(id, { url, image });
   }
 }
 

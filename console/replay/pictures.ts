@@ -7,7 +7,7 @@ const CUSTOM = 5;
 const PLUGIN = 6;
 const TAG = "svc.picture";
 const URL_OF_PICTURE = /^data:image\/webp;base64,[A-Za-z0-9+/]+={0,2}$/;
-/** Twice what a recorder makes: larger ones are not its own. */
+/** Twice the size that a recorder makes: larger pictures are not a recorder's. */
 const MOST_PIXELS = 2 * LIMITS.replayPicturePixels;
 
 /** From a moment on, an element shows a picture. Without an id: the document is built anew, and shows none. */
@@ -31,7 +31,7 @@ export class Pictures {
     return this.#changes.length === 0;
   }
 
-  /** What is shown at a moment, in ms since the epoch. */
+  /** The URLs of the pictures that are shown at a moment (ms since the epoch), by the ids of their elements. */
   at(moment: number): ReadonlyMap<number, string> {
     const last = this.#changes[this.#next - 1];
     if (last && last.at > moment) {
@@ -79,7 +79,7 @@ export function takePictures(events: readonly ReplayEvent[]) {
   };
 }
 
-/** `named`: pictures that an element may name which shows one of them again. */
+/** `named`: the pictures so far by their names: a later change may give the name alone. */
 function changeOf(at: number, payload: unknown, named: Map<string, string>): Change | null {
   if (typeof payload !== "object" || payload === null) return null;
   const { id, picture, data } = payload as Record<string, unknown>;
@@ -92,7 +92,7 @@ function changeOf(at: number, payload: unknown, named: Map<string, string>): Cha
 const isPicture = (url: string): boolean =>
   url.length <= LIMITS.replayPictureCharacters && URL_OF_PICTURE.test(url);
 
-/** The bytes of a picture; null of one that is none, or would be large: a few bytes may say millions of pixels. */
+/** The bytes of a picture; null where they are no WebP, or one of too many pixels: a few bytes may say millions. */
 export function bytesOf(url: string): Uint8Array<ArrayBuffer> | null {
   try {
     const bytes = Uint8Array.from(atob(url.slice(url.indexOf(",") + 1)), (c) => c.charCodeAt(0));
@@ -103,7 +103,7 @@ export function bytesOf(url: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Pixels of a WebP by its first chunk, which decoders hold all others to. Throws where it ends before. */
+/** Pixels of a WebP by its first chunk, to which decoders hold all later ones. Throws where the bytes end before. */
 function pixelsOf(view: DataView): number {
   const word = (at: number): string =>
     String.fromCharCode(...[0, 1, 2, 3].map((n) => view.getUint8(at + n)));

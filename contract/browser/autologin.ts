@@ -3,7 +3,7 @@ import { LoginState } from "./login.ts";
 
 /** Logins that the service makes by itself, from what is saved with the session's profile (docs/LOGINS.md). */
 
-/** Seconds that a run may take: what may be asked for, and what it gets without asking. */
+/** Seconds that a run may take: the bounds of a request, and the value without one. */
 export const AUTOLOGIN_SECONDS = { least: 5, most: 180, usual: 60 } as const;
 
 /** POST /sessions/:id/autologin. */
@@ -35,7 +35,7 @@ export const AutologinReason = z.enum([
 ]);
 export type AutologinReason = z.infer<typeof AutologinReason>;
 
-/** 200 of it. `version`: of the profile, which is saved after a success. */
+/** 200 of POST /sessions/:id/autologin. `version`: that of the profile, which is saved after a success. */
 export const AutologinResult = z.object({
   status: z.enum(["already_logged_in", ...LoginState.options]),
   reason: AutologinReason.exactOptional(),

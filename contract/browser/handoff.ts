@@ -15,11 +15,11 @@ export const BeginHandoff = z.object({
 });
 export type BeginHandoff = z.infer<typeof BeginHandoff>;
 
-/** 201 of it. Whoever opens `liveUrl` acts in the session, one person at a time, as long as the hand-off lasts. */
+/** 201 of POST /sessions/:id/handoffs. Whoever opens `liveUrl` acts in the session, one person at a time, as long as the hand-off lasts. */
 export const HandoffBegun = z.object({ handoff: Handoff, liveUrl: z.string() });
 export type HandoffBegun = z.infer<typeof HandoffBegun>;
 
-/** What the page of a hand-off is told of it before it opens its socket. `gone`: the session has ended. */
+/** The state of a hand-off, as its page learns it before it opens its socket. `gone`: the session has ended. */
 export const HandoffStanding = z.object({
   status: z.enum([...Handoff.shape.status.options, "gone"]),
 });

@@ -25,7 +25,7 @@ export const KEY_CODES: Readonly<Record<string, number>> = {
   ...Object.fromEntries(Array.from({ length: 24 }, (_none, at) => [`F${at + 1}`, 112 + at])),
 };
 
-/** The same of keys that write something else than a letter or a digit, by `code`. */
+/** Windows virtual key codes of keys that write something else than a letter or a digit, by `code`. */
 export const SIGN_CODES: Readonly<Record<string, number>> = {
   Semicolon: 186,
   Equal: 187,

@@ -39,7 +39,7 @@ export const LoginSteps = z.strictObject({
 });
 export type LoginSteps = z.infer<typeof LoginSteps>;
 
-/** What a login shows of itself, without secrets. */
+/** The fields of a login that are shown: none is a secret. */
 const shown = {
   loginUrl,
   /** Pages of these hosts alone are given the secrets; without a list that of `loginUrl`. */
@@ -86,7 +86,7 @@ export const SavedLogin = z.object({
   ...shown,
   hasTotp: z.boolean(),
   savedAt: z.iso.datetime(),
-  /** Of its last run. */
+  /** The outcome of the last run. */
   lastState: LoginState.nullable(),
   checkedAt: z.iso.datetime().nullable(),
 });

@@ -58,7 +58,7 @@ export type TextMessage =
   | { type: "hello"; v: 1; kind: "fast" | "stealth"; mode: "observe" | "control"; fps: number }
   | PagesMessage
   | PageAsks
-  /** To the person alone: what they are asked for, and until when (ISO 8601). */
+  /** The request to the person, and the moment it ends (ISO 8601); sent to the person alone. */
   | { type: "handoff"; id: string; instructions?: string; successUrl?: string; expiresAt: string }
   /** The answer to `askUpload`: a PUT of the bytes to this path of the gateway makes them a file of the session. */
   | { type: "upload"; name: string; path: string }

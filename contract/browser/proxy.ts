@@ -110,7 +110,7 @@ export interface ProxyExitSent {
   session?: string;
   /** Minutes, 1 to 30. */
   sessionDuration?: number;
-  /** Of the US only, as `city`. */
+  /** A state of the US; `city` too is of the US only. */
   state?: string;
   city?: string;
   asn?: string;

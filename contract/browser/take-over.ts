@@ -11,7 +11,7 @@ export const HandoffStatus = z.enum(["pending", "active", "completed", "cancelle
 export type HandoffStatus = z.infer<typeof HandoffStatus>;
 
 /**
- * What a hand-off is for. `takeOver`: begun by live-token. `login`: a person is asked for something, signing in as a rule.
+ * The purpose of a hand-off. `takeOver`: begun by live-token. `login`: a person is asked for something, signing in as a rule.
  * `autologin`: the service itself signs in (docs/LOGINS.md): nobody else may, and nobody looks.
  */
 export const HandoffKind = z.enum(["takeOver", "login", "autologin"]);
@@ -24,11 +24,11 @@ export const Handoff = z.object({
   status: HandoffStatus,
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
-  /** What the person is asked for, as plain text. */
+  /** The request to the person, as plain text. */
   instructions: z.string().exactOptional(),
   /** The glob that ends the hand-off once the page's URL matches it. */
   successUrl: z.string().exactOptional(),
-  /** Where the page was when the person gave the session back. */
+  /** The URL of the page when the person gave the session back. */
   finalUrl: z.string().exactOptional(),
 });
 export type Handoff = z.infer<typeof Handoff>;

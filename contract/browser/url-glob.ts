@@ -1,6 +1,6 @@
 /**
- * Whether a URL matches a glob: `**` stands for anything, `*` for anything without a slash, all else for itself. Its time
- * is the product of both lengths, whatever the glob.
+ * Whether a URL matches a glob: `**` stands for anything, `*` for anything without a slash, all else for itself. The match
+ * takes time in proportion to the product of both lengths, whatever the glob.
  */
 export function matchesGlob(glob: string, url: string): boolean {
   const parts = glob.match(/\*\*|[^]/g) ?? [];

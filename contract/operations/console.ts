@@ -4,7 +4,7 @@ import type { Operation } from "./operation.ts";
 
 const bodyBytes = LIMITS.requestBodyBytes;
 
-/** What people alone do, in the console (decisions; docs/LOGINS.md): by a token of its own, never by an API key or a tool. */
+/** Operations of people alone, in the console (decisions; docs/LOGINS.md): by the console's own token, never by an API key or a tool. */
 export const CONSOLE = {
   consoleToken: {
     method: "POST",

@@ -1,16 +1,16 @@
-/** `over`: it came to an end while it was waited for. `crowded`: too many wait already. */
+/** `over`: the turn came to an end while it was waited for. `crowded`: too many calls wait already. */
 export type TurnAnswer = "taken" | "over" | "crowded";
 
 interface Turn {
   id: string;
   timer: ReturnType<typeof setTimeout>;
-  /** Tells who waits; what is told first counts. */
+  /** Answers the call that waits; only the first answer counts. */
   tell: (answer: TurnAnswer) => void;
 }
 
 /**
  * Calls that follow each other in the order they came: the first of the line has the turn. A turn ends when its holder says
- * so, and at its deadline whoever has died. In memory: with the object go those who wait for it.
+ * so, and at its deadline if its holder has died. The line is in memory: with the object go those who wait for it.
  */
 export class Turns {
   readonly #line: Turn[] = [];
@@ -29,7 +29,7 @@ export class Turns {
     return told;
   }
 
-  /** Ends a turn, had or waited for. One that is over already is as good. */
+  /** Ends a turn, had or waited for. A turn that is over stays so. */
   end(id: string): void {
     const at = this.#line.findIndex((turn) => turn.id === id);
     const [turn] = at < 0 ? [] : this.#line.splice(at, 1);

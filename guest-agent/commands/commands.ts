@@ -32,7 +32,7 @@ export interface Running {
 export interface Handle extends Running {
   info: Omit<ProcessInfo, "exitCode">;
   exit: Exit | null;
-  /** Somebody has attached: output is held for nobody else. */
+  /** Ends the hold of a command that was started with one: somebody has attached. */
   letGo: () => void;
 }
 
@@ -147,7 +147,7 @@ const noUser = (name: string): Unstartable => ({
   message: `there is no user ${name}, whom this machine runs commands as`,
 });
 
-/** Follows a log in place of somebody who is about to attach. */
+/** Follows a log in place of a client that is about to attach, for HOLD_MS at most. */
 function hold(log: OutputLog): () => void {
   const follower = log.follow(0);
   const letGo = (): void => {

@@ -5,12 +5,12 @@ import { ToolError } from "../tool.ts";
 import type { Machine } from "./connection.ts";
 import { kill, startProgram } from "./run-command.ts";
 
-/** Where the output of background commands is. */
+/** The folder of background commands' output. */
 export const BACKGROUND_FOLDER = "/tmp/svc-bg";
 
-/** So much of the end of each file is told. */
+/** Bytes at the end of each file that an answer has. */
 const TOLD_BYTES = 4_000;
-/** A shell has begun after so long, however busy its machine is. */
+/** Longest time until a shell has begun, on a busy machine. */
 const BEGUN_MS = 20_000;
 /** How often a port is looked for. */
 const LOOKS_A_SECOND = 5;
@@ -70,7 +70,7 @@ export async function startInBackground(
       output: await outputOf(machine, base, signal),
     };
   } catch (error) {
-    // Nobody knows its pid.
+    // Nobody knows the command's pid.
     await kill(shell);
     throw error;
   } finally {
@@ -93,7 +93,7 @@ function stateOf(words: Words, port: number | undefined): Record<string, unknown
   };
 }
 
-/** What the shell says. */
+/** The lines that the shell prints. */
 class Words {
   readonly #signal: AbortSignal;
   readonly #abort: AbortController;
@@ -116,7 +116,7 @@ class Words {
     this.#ended.catch(() => {});
   }
 
-  /** Waits until it says a thing, or ends, or the time is over. */
+  /** Waits until the shell prints a thing, or ends, or the time is over. */
   async until(what: RegExp, timeoutMs: number): Promise<void> {
     const said = new Promise<void>((resolve) => {
       this.#look = () => void (what.test(this.#said) && resolve());

@@ -16,7 +16,7 @@ const WORDS = ["text", "markdown", "latex", "json", "html", "svg"] as const;
 
 const FEWER = "save it to a file, and use svc_read_file";
 
-/** What a run has shown, in the size of an answer: what is left out is said. */
+/** The outcome of a run in the size of an answer, which says what is left out. */
 export function codeAnswer(
   answer: CodeAnswer,
   output: { stdout: string; stderr: string; truncated: boolean },
@@ -43,7 +43,7 @@ export function codeAnswer(
   };
 }
 
-/** What of a run goes into an answer. */
+/** The results of a run that fit into an answer. */
 class Shown {
   readonly pictures: Block[] = [];
   readonly #omitted: string[] = [];
@@ -51,7 +51,7 @@ class Shown {
   #base64Left = PICTURES_BASE64;
   #charactersLeft = RESULTS_CHARACTERS;
 
-  /** What is left out. */
+  /** A line for each thing that is left out. */
   left(): string[] {
     const unsaid = `the words of ${this.#unsaid} results: print what matters`;
     return [...this.#omitted, ...(this.#unsaid > 0 ? [unsaid] : [])];
@@ -90,7 +90,7 @@ class Shown {
     return words;
   }
 
-  /** The number of its picture among those that are shown. */
+  /** The number of a result's picture among those that are shown. */
   #picture({ png, jpeg }: CodeResult): number | null {
     const data = png ?? jpeg;
     if (data === undefined) return null;
@@ -105,7 +105,7 @@ class Shown {
   }
 }
 
-/** Without the colours of a terminal. */
+/** A traceback without the colours of a terminal, clipped. */
 const tracebackOf = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   clip(text.replaceAll(/\u001b\[[\d;]*m/g, ""), TRACEBACK_CHARACTERS);

@@ -36,7 +36,7 @@ const NOT_RUNNING: Readonly<Record<string, string>> = {
   gone: "The machine is gone for good. Make another one with svc_sandbox_create or svc_desktop_create.",
 };
 
-/** An error as a model can act on it. What says so already stays as it is. */
+/** An error as a model can act on it. An error that already says what to do stays as it is. */
 export function explained(error: unknown): unknown {
   if (
     error instanceof ApiError &&

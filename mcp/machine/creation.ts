@@ -1,7 +1,7 @@
 import type { Machine } from "@svc/sdk/machine.ts";
 import { within } from "@svc/sdk/http/deadline.ts";
 
-/** Waits for a machine that is being made. One that is made for nobody any more is destroyed: it would be billed. */
+/** Waits for a machine that is being made. A machine whose caller has gone is destroyed: it would be billed. */
 export async function whenMade<Made extends Machine>(
   making: Promise<Made>,
   signal: AbortSignal,

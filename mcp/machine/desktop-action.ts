@@ -10,7 +10,7 @@ export const button = z.enum(["left", "middle", "right"]).default("left");
 /** A coordinate of the screen. */
 export const coordinate = z.int().min(0);
 
-/** Of tools that do something on a screen. */
+/** The `screenshot` argument of tools that do something on a screen. */
 export const screenshot = z
   .boolean()
   .default(false)
@@ -30,7 +30,7 @@ export function onDesktop(
       return { json: { ...done, ...facts }, blocks: [block] };
     } catch (error) {
       if (context.signal.aborted || !(error instanceof SvcError)) throw error;
-      // What was asked for is done: an error would have it done twice.
+      // The action is done: an error would have it done twice.
       const note = `It is done, but there is no picture: ${error.message} Use svc_screenshot.`;
       return { json: { ...done, note } };
     }

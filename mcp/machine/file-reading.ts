@@ -3,7 +3,7 @@ import { toBase64 } from "./base64.ts";
 import type { Machine } from "./connection.ts";
 import { PICTURE_BYTES } from "./picture.ts";
 
-/** Longest character of UTF-8: no part is shorter, so that each part goes on. */
+/** Bytes of the longest character of UTF-8: no part is shorter, so that each part goes on. */
 const CHARACTER_BYTES = 4;
 
 /** Which part of a file is wanted, and how. */

@@ -7,13 +7,13 @@ import type { Machine } from "./connection.ts";
 /** Longest picture of an answer, in base64: clients cut or refuse more. */
 export const PICTURE_BASE64 = 700_000;
 
-/** So many bytes are that. */
+/** The same in bytes of the file. */
 export const PICTURE_BYTES = Math.floor(PICTURE_BASE64 / 4) * 3;
 
 /** How long an action's picture waits for the screen to rest: a program may draw for ever. */
 const STILL = { stillMs: 300, limitMs: 3_000 };
 
-/** What is tried where a picture is too large, one after the other; at 1:1 first, so that coordinates fit. */
+/** Qualities and scales that are tried in turn where a picture is too large; at 1:1 first, so that coordinates fit. */
 const SMALLER = [
   { quality: 50, scale: 1 },
   { quality: 25, scale: 1 },
@@ -28,7 +28,7 @@ export interface PictureWish {
   quality: number;
 }
 
-/** A picture of the screen as a block, with what is to be known of it. `scale` is there where the picture is smaller than the screen. */
+/** A picture of the screen as a block, with its facts. `scale` is there where the picture is smaller than the screen. */
 export async function pictureOf(
   machine: Machine,
   wish: PictureWish,
@@ -66,10 +66,10 @@ async function fitting(
   return { picture, scale };
 }
 
-/** A picture of what an action has led to: taken once the screen rests, or after a while. */
+/** The picture after an action: taken once the screen rests, or after a while. */
 export async function pictureAfter(machine: Machine, signal: AbortSignal) {
   await machine.computer.wait(STILL, { signal }).catch((error: unknown) => {
-    // Others wait for this screen already: the picture comes without a wait.
+    // Other calls wait for this screen already: the picture comes without a wait.
     if (!(error instanceof ControlError && error.code === "Busy")) throw error;
   });
   return pictureOf(machine, { format: "jpeg", quality: 80 }, signal);

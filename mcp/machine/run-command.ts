@@ -20,13 +20,13 @@ export interface Command extends Program {
   onBytes: (channel: 1 | 2, bytes: Uint8Array) => void;
 }
 
-/** Kills a process with all that it has started, and waits for that: who goes next closes the channel. */
+/** Kills a process with all that it has started, and waits for that: the caller closes the channel next. */
 export async function kill(process: Process | Promise<Process>): Promise<void> {
   const killed = async (): Promise<void> => (await process).kill("SIGKILL");
   await within({ timeoutMs: KILL_MS }, killed).catch(() => {});
 }
 
-/** Starts a program. One that nobody waits for any more once it has begun is killed. */
+/** Starts a program. A program whose caller has gone when it begins is killed. */
 export async function startProgram(
   machine: Machine,
   { argv, cwd }: Program,
@@ -34,7 +34,7 @@ export async function startProgram(
 ): Promise<Process> {
   const [name, ...args] = argv;
   signal.throwIfAborted();
-  // Without the signal: the request that is given up may have begun something.
+  // Without the signal: a request that is given up may have started the program.
   const starting = machine.commands.start(name, args, { cwd, hold: true });
   try {
     return await within({ signal }, () => starting);
@@ -62,7 +62,7 @@ export async function runCommand(machine: Machine, command: Command): Promise<Ex
   } catch (error) {
     await kill(process);
     if (signal.aborted || !late.signal.aborted) throw error;
-    // What it has printed until now is on its way.
+    // The output so far is on its way.
     await within({ timeoutMs: KILL_MS }, () => ended).catch(() => {});
     return { exitCode: EXIT_CODES.timedOut, timedOut: true };
   } finally {

@@ -13,13 +13,13 @@ export interface RemoteObject {
   objectId?: string;
 }
 
-/** What an evaluation answers. */
+/** The answer of an evaluation. */
 export interface Evaluated {
   result: RemoteObject;
   exceptionDetails?: { text: string; exception?: RemoteObject };
 }
 
-/** Who takes calls, and until when. */
+/** The receiver of calls, and when it ends. */
 export interface Attachment {
   session: CdpSession;
   signal: AbortSignal;
@@ -27,7 +27,7 @@ export interface Attachment {
   gone: Promise<never>;
 }
 
-/** A page is waited for that long. */
+/** How long a page's answer is waited for. */
 const ANSWER_MS = 10_000;
 const WORLD = "svc";
 
@@ -66,7 +66,7 @@ export class Attached {
     this.#worlds.clear();
   }
 
-  /** Calls a function on an object, or in a frame; what it answers is copied. */
+  /** Calls a function on an object, or in a frame, and answers a copy of its result. */
   async run<Result>(
     script: string,
     on: { objectId: string } | { frameId: string },

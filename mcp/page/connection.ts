@@ -34,7 +34,7 @@ export async function withTabs<Result>(
     if (signal.aborted) throw signal.reason;
     if (error instanceof TimeoutError) throw SILENT;
     if (!(error instanceof ConnectionError)) throw error;
-    // Why a connection is lost, the session's record knows best.
+    // The session's record knows best why a connection is lost.
     await endpointOf(svc, sessionId, signal);
     throw unreachable(`: ${error.message}`);
   } finally {

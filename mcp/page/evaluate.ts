@@ -4,7 +4,7 @@ import { ToolError } from "../tool.ts";
 import type { Evaluated, RemoteObject } from "./attached.ts";
 import type { Page } from "./page.ts";
 
-/** What an expression came to. */
+/** The value of an expression, as a text. */
 export interface Outcome {
   type: string;
   text: string;
@@ -16,16 +16,16 @@ interface Bounds {
   maxChars: number;
 }
 
-/** A value of which JSON says all. */
+/** Largest value that is copied as JSON, in characters. */
 const PLAIN_LENGTH = 2_000_000;
 const MESSAGE_LENGTH = 3_000;
-/** The browser ends what runs too long by itself; one that does not gets so much more. */
+/** Extra time for the browser, which ends an expression that runs too long by itself. */
 const GRACE_MS = 500;
 const HOLDER = "svc_evaluate";
 
 /**
- * Of the value that `this` holds: a text is cut, and whether something else is small enough to be copied. It runs in the
- * page's own world, whatever the page made of it: only syntax is used, and nothing that a page can replace.
+ * Measures the value that `this` holds: a text is cut, of other values it tells whether they are small enough to be copied.
+ * The function runs in the page's own world: it is made of syntax alone, and of nothing that a page can replace.
  */
 const MEASURE = `function(most, budget) {
   const value = this.v;
@@ -69,10 +69,10 @@ export async function evaluate(page: Page, expression: string, bounds: Bounds): 
       ? await outcomeOf(page, holder.objectId, bounds, leftMs)
       : described(holder.result, bounds.maxChars);
   } catch (error) {
-    // What the browser has ended itself is an error of its own.
+    // The browser's own end of an expression comes as a CdpError.
     const isEnded = error instanceof CdpError && performance.now() >= late;
     if (!(error instanceof TimeoutError) && !isEnded) throw error;
-    // Nobody waits for its answer: a page that is not busy has nothing to end.
+    // Nobody waits for the answer: a page that is not busy has nothing to end.
     page.attached.send("Runtime.terminateExecution", {}, GRACE_MS).catch(() => {});
     throw timeout(bounds.timeoutMs);
   }
@@ -101,7 +101,7 @@ async function hold(
   return thrown(await run(page, { expression, replMode: true }, leftMs));
 }
 
-/** Whether nothing has run, as the form is no JavaScript: what an async function throws is said to be in a promise. */
+/** Whether nothing has run, as the form is no JavaScript: errors that an async function throws are said to be in a promise. */
 function isMisspelt({ exceptionDetails }: Evaluated): boolean {
   const { text = "", exception } = exceptionDetails ?? {};
   return exception?.className === "SyntaxError" && !text.includes("in promise");

@@ -13,7 +13,7 @@ const REF = /^((?:f\d+)*)e(\d+)(\d{3})$/;
 export interface Element {
   frame: Frame;
   objectId: string;
-  /** As the caller named it, for errors. */
+  /** The caller's name of the element, for errors. */
   name: string;
 }
 
@@ -37,7 +37,7 @@ export class Frame {
     this.#attach = attach;
   }
 
-  /** What refs of its nodes begin with. */
+  /** The beginning of its nodes' refs. */
   get prefix(): string {
     return this.owner ? `${this.owner.frame.prefix}f${this.owner.backendNodeId}` : "";
   }

@@ -8,7 +8,7 @@ import { CHOOSE, FIELD, FOCUSED, PLACE_CARET, SET_VALUE } from "./scripts.ts";
 /** Longer texts are pasted: each key that is pressed is two calls. */
 const TYPED_LENGTH = 500;
 
-/** What an element takes: `line` and `lines` are typed into, a `value` is set, of a `select` an option is chosen. */
+/** The kind of an element: `line` and `lines` are typed into, a `value` is set, of a `select` an option is chosen. */
 interface Field {
   kind:
     | "line"
@@ -23,7 +23,7 @@ interface Field {
   type?: string;
 }
 
-/** Presses a chord so often. */
+/** Presses a chord `repeat` times. */
 export async function press(page: Page, { key, modifiers }: Chord, repeat = 1): Promise<void> {
   const sent: Promise<unknown>[] = [];
   const send = (type: string, { text, ...rest }: Key, bits: number): void => {

@@ -6,7 +6,7 @@ export interface Key {
   key: string;
   code: string;
   windowsVirtualKeyCode: number;
-  /** What it writes. */
+  /** The text that the key writes. */
   text?: string;
 }
 
@@ -17,7 +17,7 @@ export interface Chord {
 }
 
 export type Modifier = "Alt" | "Control" | "Meta" | "Shift";
-/** As DevTools counts them. */
+/** Modifiers as DevTools counts them. */
 export const MODIFIER_BITS: Readonly<Record<Modifier, number>> = {
   Alt: 1,
   Control: 2,

@@ -17,7 +17,7 @@ interface FrameEvent {
   frame: { id: string; parentId?: string; loaderId: string };
 }
 
-/** What the main frame of a tab loads. */
+/** The documents that the main frame of a tab loads. */
 export class Loads {
   /** Documents that have come, and moves within one. */
   moves = 0;
@@ -99,7 +99,7 @@ export class Loads {
     });
   }
 
-  /** Has those who wait look again. */
+  /** Has every `until` look at its condition again. */
   wake(): void {
     for (const listener of this.#listeners) listener();
   }

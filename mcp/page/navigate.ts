@@ -6,7 +6,7 @@ import type { Tabs } from "./tabs.ts";
 
 const REACHABLE = /^(?:https?:\/\/|about:blank$|data:)/i;
 
-/** What a failed load is about, of the reasons that a model can do something about. */
+/** Hints on failed loads, for the reasons that a model can do something about. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/NAME_NOT_RESOLVED/, "There is no host of that name: check the spelling."],
   [
@@ -47,7 +47,7 @@ export async function navigate(tabs: Tabs, way: Way): Promise<Page> {
   return page;
 }
 
-/** The current tab. One whose process does not answer is replaced: its events would not tell of what comes. */
+/** The current tab. A tab whose process does not answer is replaced: its events would not tell of the new document. */
 async function livePage(tabs: Tabs): Promise<Page> {
   const current = await tabs.current();
   const page = await Page.attach(tabs, current);

@@ -15,10 +15,10 @@ export interface Dialog {
 const URL_LENGTH = 2_000;
 const MESSAGE_LENGTH = 500;
 const MOST_DIALOGS = 10;
-/** What an action sets off by itself begins within so long, and what the page has asked for within so long. */
+/** How long an action's navigation is waited for until the page asks for it, and from then until it begins. */
 const QUIET_MS = 80;
 const ASKED_MS = 1_000;
-/** A document that an action leads to is waited for that long. */
+/** How long a document that an action leads to is waited for. */
 const SETTLE_MS = 5_000;
 const OPENED_MS = 2_000;
 const READY_MS = 5_000;
@@ -94,13 +94,13 @@ export class Page {
     return this.frame.element(selector);
   }
 
-  /** Where the page is. One that does not answer, or is gone, the browser is asked about. */
+  /** The page's URL and title. The browser is asked about a page that does not answer, or is gone. */
   async where(): Promise<{ url: string; title: string }> {
     const { url, title } = await this.document();
     return { url, title };
   }
 
-  /** Where the page is, and the status that its server answered; null where no server has. */
+  /** The page's URL and title, and the status that its server answered; null where no server has. */
   async document(): Promise<{ url: string; title: string; status: number | null }> {
     try {
       return await this.attached.run(WHERE, this.frame, [], WHERE_MS);
@@ -114,7 +114,7 @@ export class Page {
     return { url: url.slice(0, URL_LENGTH), title, status: null };
   }
 
-  /** What the page has asked for meanwhile, for the answer: nobody is there to say yes. */
+  /** Dialogs and files that the page has asked for meanwhile, for the answer: nobody is there to say yes. */
   get asked(): { dialogs?: Dialog[]; fileChooser?: "cancelled" } {
     return {
       ...(this.#dialogs.length > 0 && { dialogs: this.#dialogs }),
@@ -122,7 +122,7 @@ export class Page {
     };
   }
 
-  /** Does something, waits for the document and the tabs that come of it, and says what came. */
+  /** Does something, waits for the document and the tabs that come of it, and tells of them. */
   async acting(act: () => Promise<void>): Promise<Record<string, unknown>> {
     const { loads, tabs } = this;
     const known = tabs.ids;
@@ -200,7 +200,7 @@ const CRASHED = new ToolError(
   "PageCrashed",
   "The page's process has crashed. Open the page, or another one, with svc_browser_navigate: the browser itself and its cookies are well.",
 );
-/** What a page is that does not answer, and what helps. */
+/** The refusal of a page that does not answer. */
 export const SILENT = new ToolError(
   "Timeout",
   "The page does not answer: one of its scripts runs without an end, or a dialog is open. svc_browser_navigate leaves it.",

@@ -19,16 +19,16 @@ interface Box {
   height: number;
 }
 
-/** Models see no more. */
+/** Longest edge that models see. */
 const LONGEST_EDGE = 1_568;
 const BASE64_LENGTH = 700_000;
-/** The browser draws no longer pages in one piece. */
+/** The tallest page that the browser draws in one piece. */
 const TALLEST_PAGE = 16_000;
 const LOWEST_QUALITY = 10;
 const QUALITY_STEP = 20;
 const DRAWN_MS = 30_000;
 
-/** What is to be drawn: the viewport unless something is said. */
+/** The part of a page that is to be drawn: the viewport unless something is said. */
 export interface Wanted {
   fullPage?: boolean;
   element?: Element | undefined;
@@ -42,7 +42,7 @@ export async function pictureOf(page: Page, wanted: Wanted = {}): Promise<Pictur
   const { box, isBeyond } = await boxOf(page, wanted);
   let scale = Math.min(1, LONGEST_EDGE / Math.max(box.width, box.height));
   let quality = wanted.quality ?? 70;
-  // A screen may have several pixels for one of CSS: what came tells.
+  // A screen may have several pixels for one of CSS: the first picture tells.
   let density = 1;
   for (;;) {
     const clip = { ...box, scale: scale / density };

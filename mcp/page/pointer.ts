@@ -86,7 +86,7 @@ async function aim(page: Page, element: Element): Promise<Point | ToolError> {
   }
 }
 
-/** What is in the element's place instead; null when the click reaches it. */
+/** The refusal that names what covers the element; null when the click reaches it. */
 async function covers(element: Element, at: Point): Promise<ToolError | null> {
   const { frame, objectId, name } = element;
   const { attached } = frame;
@@ -107,7 +107,7 @@ async function covers(element: Element, at: Point): Promise<ToolError | null> {
 const frameOf = (frame: Frame, frameId: string): Frame =>
   frameId === frame.frameId ? frame : frame.sibling(frameId);
 
-/** Whether a frame's element is this one: whoever clicks a frame clicks what is in it. */
+/** Whether the element of a frame is this one: a click on the element is then one in the frame. */
 async function isInside(frame: Frame, objectId: string, frameId: string): Promise<boolean> {
   try {
     const { backendNodeId } = await frame.attached.send("DOM.getFrameOwner", { frameId });
@@ -133,14 +133,14 @@ async function outermost(page: Page, frame: Frame, point: Point): Promise<Point 
   return covering ?? outermost(page, outer, moved);
 }
 
-/** Where a frame begins, in the frame around it. */
+/** The corner of a frame, in the frame around it. */
 async function cornerOf({ frame, backendNodeId }: NonNullable<Frame["owner"]>): Promise<Point> {
   const { model } = await frame.attached.send("DOM.getBoxModel", { backendNodeId });
   const [x = 0, y = 0] = (model as { content: number[] }).content;
   return { x: Math.round(x), y: Math.round(y) };
 }
 
-/** Where frames with a process of their own begin in the tab: they count from their own corner. */
+/** The corner in the tab of a frame with a process of its own, which counts from that corner. */
 export async function originOf(page: Page, frame: Frame): Promise<Point> {
   if (frame.attached === page.attached || !frame.owner) return { x: 0, y: 0 };
   const { frame: outer } = frame.owner;

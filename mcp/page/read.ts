@@ -19,6 +19,7 @@ interface Part {
 }
 
 const SCRIPTS = { text: TEXT, links: LINKS, html: HTML };
+
 /** A part of a page, and where the next one begins. */
 export async function read(page: Page, wanted: Wanted) {
   const { format, within, offset, most } = wanted;

@@ -1,5 +1,5 @@
 /**
- * What is run in a page, in an isolated world: what the page makes of JSON, Array or `document.querySelector` is not seen
+ * Functions that run in a page, in an isolated world: the page's own JSON, Array or `document.querySelector` are not seen
  * there. A form or a picture that is named `body` or `innerText` still hides properties, so that they are read from the
  * prototypes. Texts, as a bundler may add to functions what pages do not have.
  */
@@ -29,7 +29,7 @@ export const FIND = script(
   return found[0] ?? null;`,
 );
 
-/** A part of a long text: what is beyond it does not leave the page. */
+/** A part of a long text: the rest does not leave the page. */
 const WINDOW = `
   let end = Math.min(text.length, offset + most);
   // A character of two halves is not torn.
@@ -120,7 +120,7 @@ export const DESCRIBE = script(
   return "<" + tag(of) + named.join("") + ">" + (text ? " " + JSON.stringify(text) : "");`,
 );
 
-/** What of an element is to be known before something is typed into it. */
+/** The kind of an element, which is to be known before something is typed into it. */
 export const FIELD = script(
   "",
   `const of = this;
@@ -186,7 +186,7 @@ export const SET_VALUE = script(
   return read(HTMLInputElement, "value", this) === value;`,
 );
 
-/** Where a document is, and the status that its server answered; null where there is none. */
+/** A document's URL and title, and the status that its server answered; null where there is none. */
 export const WHERE = script(
   "",
   `const [entry] = performance.getEntriesByType("navigation");

@@ -18,7 +18,7 @@ interface Node {
   backendDOMNodeId?: number;
 }
 
-/** Roles without a meaning of their own: what is in them stands in their place. */
+/** Roles without a meaning of their own: their children stand in their place. */
 const PLAIN = new Set([
   "generic",
   "none",
@@ -27,7 +27,7 @@ const PLAIN = new Set([
   "RootWebArea",
   "ListMarker",
 ]);
-/** Roles that have a ref without being told to take input. */
+/** Properties that a line shows. */
 const STATES = ["checked", "disabled", "expanded", "pressed", "required", "selected", "level"];
 const NAME_LENGTH = 500;
 const MOST = { elements: 15_000, characters: 2_000_000 };

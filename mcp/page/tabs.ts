@@ -57,7 +57,7 @@ export class Tabs {
       return (entries as { id: number }[])[0]?.id ?? Number.MAX_SAFE_INTEGER;
     } catch {
       this.signal.throwIfAborted();
-      // It has closed meanwhile.
+      // The tab has closed meanwhile.
       return -1;
     }
   }

@@ -7,7 +7,7 @@ interface Said {
   y?: number | undefined;
 }
 
-/** What a call is about: an element or a point. */
+/** The target of a call: an element or a point. */
 export type Target = { selector: string } | Point;
 
 /** `one`: exactly one of the two has to be said. `any`: also none, for what has the focus. */

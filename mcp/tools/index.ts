@@ -12,7 +12,7 @@ export const TOOLSETS: Readonly<Record<string, readonly Tool[]>> = {
 /** Every tool there is: the same hosted and local. */
 export const TOOLS: readonly Tool[] = [...browserTools, ...loginTools, ...machineTools];
 
-/** The tools of a comma list of toolsets, all of them without one; a word of the list that is none is what is thrown. */
+/** The tools of a comma list of toolsets, all of them without a list. Throws UnknownToolset. */
 export function toolsOf(list: string | null | undefined): readonly Tool[] {
   const names = (list ?? "").split(",").flatMap((name) => name.trim() || []);
   if (names.length === 0) return TOOLS;

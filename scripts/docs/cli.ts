@@ -97,11 +97,10 @@ function snippetText({ id, title, under, variable, hosted, format, note, beside 
 
 function leavesOf(command: Command): Command[] {
   const own = command.commands.flatMap(leavesOf);
-  // A command that does something itself may have others below.
   return isLeaf(command) ? [command, ...own] : own;
 }
 
-/** `svc mcp` does something by itself, too: what only holds others has no usage without one of them. */
+/** `svc mcp` does something by itself, too. Other commands that hold commands have no usage without one of them. */
 const isLeaf = (command: Command): boolean =>
   command.commands.length === 0 || command.name() === "mcp";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 /** A guide, as docs/README.md lists it. */
 export interface Guide {
   title: string;
-  /** What it is about, in a few words. */
+  /** The subject in a few words. */
   about: string;
   file: string;
 }

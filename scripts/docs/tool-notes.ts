@@ -1,6 +1,6 @@
-/** What no schema says of a tool: what its answer has, and which errors of its own a caller meets. */
+/** Facts of a tool that no schema says: the fields of its answer, and the errors of its own. */
 export interface ToolNote {
-  /** Of tools that answer content alone. Those with an output schema have theirs from it. */
+  /** The answer of a tool that answers content alone. Other tools have theirs from the output schema. */
   answer?: string;
   errors: readonly string[];
 }
@@ -11,7 +11,7 @@ const onDesktop = { answer: `\`ok\`; ${shown}` };
 const lost = ["NotRunning", "HandoffActive"];
 const desktop = ["DesktopOnly", "NotRunning"];
 
-/** By the names of the tools; the order of the table is that of `mcp/tools/index.ts`. */
+/** The notes by the names of the tools. docs/TOOLS.md has the order of `mcp/tools/index.ts`. */
 export const TOOL_NOTES: Readonly<Record<string, ToolNote>> = {
   svc_browser_create: {
     errors: [

@@ -45,7 +45,7 @@ const TRIAL = "-machine q35,accel=kvm -cpu host -m 64 -S -nodefaults -display no
 const TRIAL_MS = 20_000;
 const MOST_WORDS = 80;
 
-/** That the device is there proves nothing: a machine is opened on it. */
+/** Opens a machine on /dev/kvm: the device alone proves nothing. */
 async function lookAtKvm(): Promise<Finding> {
   const what = "KVM";
   if (process.platform !== "linux") return { what, state: "weak", note: `needs Linux: ${SLOW}` };

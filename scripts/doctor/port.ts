@@ -6,7 +6,7 @@ import type { Finding } from "./finding.ts";
 
 const ANSWER_MS = 5_000;
 
-/** Whether `npm start` can listen where it wants to, or does so already. */
+/** Whether `npm start` can listen on its port, or does so already. */
 export async function lookAtPort(): Promise<Finding[]> {
   const what = "port";
   const port = START_SETTINGS.port.read(process.env.SVC_PORT);

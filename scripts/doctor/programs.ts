@@ -30,7 +30,7 @@ function browser(what: string, judgement: Judgement): Finding {
   return { what, state: lacks.length > 0 ? "weak" : "ok", note };
 }
 
-/** What browsers and machines can do without. */
+/** The packages that browsers and machines can do without. */
 function packages(): Finding[] {
   const OPTIONAL = ["videos and fonts", "recordings of desktops"];
   return systemPackages()

@@ -11,7 +11,7 @@ type Kind = "commands.attach" | "pty.attach";
 
 const ended = (): ControlError => new ControlError("NotRunning", "The program has ended.");
 
-/** What an attachment is made of. */
+/** Options of an attachment. */
 export interface AttachmentOptions extends CallOptions {
   /** The first byte of output that is wanted; both streams are counted together. */
   from?: number | undefined;

@@ -32,7 +32,7 @@ interface Opening {
 const SAFE =
   /^(commands\.(list|kill)|files\.(list|stat|search|mkdir)|code\.contexts|git\.(status|branches|log)|pty\.(list|resize|close)|computer\.(screen|cursor|clipboardGet|clipboardSet|windows|focus|geometry|processes|ports|wait))$/;
 
-/** What stands around the parameters of a message. */
+/** Bytes of a message around its parameters, at most. */
 const HEAD_BYTES = 200;
 
 const RPC_NAMES: Readonly<Record<number, string>> = {
@@ -43,7 +43,7 @@ const RPC_NAMES: Readonly<Record<number, string>> = {
   [RPC_CODES.internal]: "Internal",
 };
 
-/** What a channel is made of. */
+/** Options of a channel. */
 export interface ChannelOptions {
   url: string;
   WebSocket: WebSocketClass | undefined;
@@ -179,10 +179,10 @@ export class Channel {
   /** The connection that is open, or a new one. */
   async connection({ signal }: Limits): Promise<Connection> {
     for (let dead = 0; dead < REPEATS_MOST; dead += 1) {
-      // Who has been ended opens none.
+      // A call that has been ended opens no connection.
       signal.throwIfAborted();
       const opening = (this.#opening ??= this.#open());
-      // Others may wait for it too: the signal ends this wait alone.
+      // Other calls may wait for the same connection: the signal ends this wait alone.
       const connection = await within({ signal }, () => opening.connection);
       if (connection.isOpen) return connection;
       if (this.#opening === opening) this.#opening = null;

@@ -11,7 +11,7 @@ import type { Connection } from "./connection.ts";
 import { type Answer, asking, type Rest } from "./namespace.ts";
 import { KeptOutput, keptTexts } from "./kept-output.ts";
 
-/** One thing that a run has shown, in each form it can be seen in: `text`, `html`, `png` (base64), `chart`, … */
+/** A result that a run has shown, in each form it has: `text`, `html`, `png` (base64), `chart`, … */
 export type CodeResult = WholeResult;
 
 /** How code is run. `timeoutMs`: then it is interrupted and `timedOut` is set; no limit unless said. */
@@ -34,7 +34,7 @@ export interface CodeAnswer extends WholeAnswer {
   results: CodeResult[];
   /** The charts of all results, as numbers (docs/CODE.md, Charts). */
   charts: unknown[];
-  /** So many bytes of output were lost while no connection was there: the machine keeps the last MiB. */
+  /** Bytes of output that were lost while no connection was there: the machine keeps the last MiB. */
   lostBytes?: number;
 }
 
@@ -113,7 +113,7 @@ export const codeOf = (channel: Channel): Code =>
     }),
   );
 
-/** What a run has shown so far. */
+/** The output and the results of a run so far. */
 class KeptRun {
   readonly #kept: { 1: KeptOutput; 2: KeptOutput };
   readonly #results: CodeResult[] = [];
@@ -133,7 +133,7 @@ class KeptRun {
     });
   }
 
-  /** Whether something has come since this was asked last. */
+  /** Whether the run has sent anything since the last call of this. */
   hasMoved(): boolean {
     const before = this.#seen;
     this.#seen = JSON.stringify(this.reader.place);

@@ -12,7 +12,7 @@ import { type Exited, type Output, OutputReader, Process } from "./process.ts";
 
 /** Where and how a command runs. */
 export interface CommandOptions extends CallOptions {
-  /** Its working directory; the home of the machine's user unless said. */
+  /** The working directory; the home of the machine's user unless said. */
   cwd?: string | undefined;
   /** Variables beside those of the machine. */
   env?: Readonly<Record<string, string>> | undefined;
@@ -24,7 +24,7 @@ export interface CommandOptions extends CallOptions {
 
 /** How a command that is waited for runs. `timeoutMs`: then it is killed and ends with 124; no limit unless said. */
 export interface RunOptions extends CommandOptions {
-  /** Its input; without it the input is empty. */
+  /** The command's input; empty unless said. */
   stdin?: Data | undefined;
   /** A non-zero exit code is thrown, as a `CommandError`. */
   check?: boolean | undefined;
@@ -177,7 +177,7 @@ async function watched(
     const exit = await work(signal ?? new AbortController().signal);
     return isLate ? { ...exit, ...KILLED } : exit;
   } catch (error) {
-    // Nobody listens to it any more.
+    // The process has no listener any more.
     void kill();
     throw error;
   } finally {

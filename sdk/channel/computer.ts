@@ -20,7 +20,7 @@ export interface Computer extends Asked {
 interface Asked {
   /** The size of the screen. */
   screen(options?: CallOptions): Answer<"computer.screen">;
-  /** Where the mouse is. */
+  /** The place of the mouse. */
   cursor(options?: CallOptions): Answer<"computer.cursor">;
   /** Moves the mouse. */
   move(x: number, y: number, options?: CallOptions): Answer<"computer.move">;

@@ -10,7 +10,7 @@ import { ConnectionError, SvcError } from "../errors.ts";
 import { type CallOptions, within } from "../http/deadline.ts";
 import { Socket, type SocketEnd, utf8 } from "../socket.ts";
 
-/** One socket to a machine, from its opening to its end. */
+/** A single socket to a machine, from its opening to its end. */
 export class Connection {
   declare readonly client: RpcCalls;
   readonly #listeners = new Set<NotificationHandler>();
@@ -60,7 +60,7 @@ export class Connection {
     return this.#socket?.isOpen === true;
   }
 
-  /** How it ended; null while it lives. */
+  /** How the connection ended; null while it lives. */
   get end(): SocketEnd | null {
     return this.#end;
   }

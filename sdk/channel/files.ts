@@ -17,13 +17,13 @@ export type FileMatch = Result<"files.search">["matches"][number];
 /** A change that a watch tells of: `overflow` says that some were lost, look again. */
 export type FileChange = Omit<FileEvent, "id">;
 
-/** Which part of a file is read, in bytes. */
+/** The part of a file that is read, in bytes. */
 export interface ReadOptions extends CallOptions {
   offset?: number | undefined;
   length?: number | undefined;
 }
 
-/** What was read of a file. */
+/** The bytes that were read of a file, and its facts. */
 export interface FilePart extends Result<"files.read"> {
   data: Uint8Array;
 }
@@ -114,7 +114,7 @@ class Streams {
     return bytes;
   }
 
-  /** Whether something is there. */
+  /** Whether a file, folder or link has this path. */
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
     try {
       await this.#channel.ask("files.stat", { path }, options);

@@ -1,6 +1,6 @@
 import { EXEC_OUTPUT_BYTES } from "@svc/contract/control-channel/protocol.ts";
 
-/** One stream of output as text: the first 8 MiB of it, and each piece to a listener. */
+/** A single stream of output as text: its first 8 MiB are kept, a listener gets each piece. */
 export class KeptOutput {
   readonly #onText: ((text: string) => void) | undefined;
   readonly #decoder = new TextDecoder();
@@ -20,7 +20,7 @@ export class KeptOutput {
     else this.isCut = true;
   }
 
-  /** All that was kept. Bytes that are no UTF-8 are replacement characters. */
+  /** The text that was kept. Bytes that are no UTF-8 are replacement characters. */
   text(): string {
     return this.#texts.join("") + this.#decoder.decode();
   }

@@ -2,7 +2,7 @@ import type { MethodName, Params, Result } from "@svc/contract/control-channel/m
 import type { CallOptions } from "../http/deadline.ts";
 import type { Channel } from "./channel.ts";
 
-/** What is left of the parameters of a method when some have come by position. */
+/** Parameters of a method without those that came by position. */
 export type Rest<Name extends MethodName, Named extends string = never> = Omit<
   Params<Name>,
   Named | "timeoutMs"

@@ -29,13 +29,13 @@ export class Pipe<Item> implements AsyncIterableIterator<Item, void> {
     });
   }
 
-  /** Ends it once all was taken, or with an error. */
+  /** Ends the pipe once all was taken, or with an error. */
   end(error: unknown = null): void {
     this.#end ??= { error };
     this.#wake();
   }
 
-  /** Ends it as something ends. */
+  /** Ends the pipe as a promise ends. */
   endWith(ending: Promise<unknown>): void {
     ending.then(
       () => this.end(),
@@ -70,5 +70,5 @@ export class Pipe<Item> implements AsyncIterableIterator<Item, void> {
   }
 }
 
-/** Why a call ends whose reader has left its loop. */
+/** The reason of a call's end when its reader has left the loop. */
 export const left = (): ControlError => new ControlError("Cancelled", "The reader has left.");

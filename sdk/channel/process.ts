@@ -13,16 +13,16 @@ export interface Exited {
   timedOut?: true;
   /** The kernel killed it for memory. */
   oom?: true;
-  /** So many bytes of output were lost while no connection was there: the machine keeps the last MiB. */
+  /** Bytes of output that were lost while no connection was there: the machine keeps the last MiB. */
   lostBytes?: number;
 }
 
 /** A piece of a program's output. */
 export interface Output {
   stream: "stdout" | "stderr";
-  /** As text: a character that was cut by the end of a piece comes with the next one. */
+  /** The piece as text: a character that is cut by the end of a piece comes with the next piece. */
   data: string;
-  /** As it came. */
+  /** The bytes as they came. */
   bytes: Uint8Array;
 }
 
@@ -44,7 +44,7 @@ export class OutputReader {
 /** A process in a machine. It lives on its own: this only listens, writes and signals. */
 export class Process {
   readonly #channel: Channel;
-  /** Under which the machine keeps it. */
+  /** The id under which the machine keeps the process. */
   declare readonly id: string;
   declare readonly pid: number;
   #input: Attachment<"commands.attach"> | null = null;
@@ -55,7 +55,7 @@ export class Process {
     this.pid = pid;
   }
 
-  /** Its output from byte `from` on, to its end. A reader that is slow slows it down, one that leaves the loop leaves it alone. */
+  /** Reads the output from byte `from` to its end. A slow reader slows the process down; leaving the loop does not end it. */
   output({ from, signal, timeoutMs }: AttachmentOptions = {}): AsyncIterableIterator<Output, void> {
     const abort = linked(signal);
     const pipe = new Pipe<Output>(() => abort.abort(left()));
@@ -70,7 +70,7 @@ export class Process {
     return pipe;
   }
 
-  /** Waits for its end. No limit unless `timeoutMs` says one; the process goes on after that. */
+  /** Waits for the end of the process. No limit unless `timeoutMs` says one; the process goes on after that. */
   wait(options: CallOptions = {}): Promise<Exited> {
     return this.exited(this.attach(options));
   }
@@ -81,7 +81,7 @@ export class Process {
     return within(options, () => input.writeAll(data));
   }
 
-  /** Ends its input. */
+  /** Ends the input of the process. */
   endInput(options: CallOptions = {}): Promise<void> {
     const input = (this.#input ??= this.attach());
     return within(options, () => input.endInput());
@@ -95,12 +95,12 @@ export class Process {
     await this.#channel.ask("commands.kill", { id: this.id, signal }, options);
   }
 
-  /** Listens to it, over as many connections as it takes. */
+  /** Listens to the process, over as many connections as it takes. */
   attach(options: AttachmentOptions = {}): Attachment<"commands.attach"> {
     return new Attachment(this.#channel, "commands.attach", this.id, options);
   }
 
-  /** How it ended, when an attachment tells. */
+  /** How the process ended, when an attachment tells. */
   async exited(attachment: Attachment<"commands.attach">): Promise<Exited> {
     const exit = await attachment.ended;
     const { lostBytes } = attachment;

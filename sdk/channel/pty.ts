@@ -52,7 +52,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     this.pid = pid;
   }
 
-  /** Its output, to the end of its program. It is told once: one reader has it. One that is slow slows the program down. */
+  /** Reads the output to the end of the program. A single reader gets it, once; a slow reader slows the program down. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, void> {
     this.#attached();
     return this.#pipe;
@@ -63,12 +63,12 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     return within(options, () => this.#attached().writeAll(data));
   }
 
-  /** Changes its size, in characters. */
+  /** Changes the size of the terminal, in characters. */
   async resize(cols: number, rows: number, options: CallOptions = {}): Promise<void> {
     await this.#channel.ask("pty.resize", { id: this.id, cols, rows }, options);
   }
 
-  /** Waits for the end of its program. Its output has to be read meanwhile. */
+  /** Waits for the end of the program. The output has to be read meanwhile. */
   wait(options: CallOptions = {}): Promise<number> {
     return within(options, async () => (await this.#attached().ended).exitCode);
   }

@@ -25,18 +25,18 @@ export interface RouteRequest<R extends Route> extends CallOptions {
   query?: Readonly<Record<string, string | number | undefined>> | undefined;
   body?: Sent<R> | undefined;
   headers?: Readonly<Record<string, string | undefined>> | undefined;
-  /** It creates something: all attempts carry one Idempotency-Key. */
+  /** The request creates something: all attempts carry one Idempotency-Key. */
   creates?: true;
-  /** Doing it twice is not doing it once. */
+  /** The request does more when it is sent twice. */
   isUnrepeatable?: true;
-  /** It waits for a browser or a machine. */
+  /** The request waits for a browser or a machine. */
   isLong?: true;
 }
 
 /** A request to any URL. */
 export interface RawRequest extends CallOptions {
   url: string;
-  /** What an error calls it. Ids and tokens of the URL are capabilities, and errors end up in logs. */
+  /** The request's name in errors, which end up in logs: ids and tokens of the URL are capabilities. */
   name?: string;
   init?: RequestInit & { duplex?: "half" };
   isUnrepeatable?: boolean | undefined;
@@ -120,7 +120,7 @@ export class HttpClient {
     init: RequestInit,
     read: (response: Response) => Promise<Result>,
   ): Promise<Result> {
-    // Not as a method: browsers refuse a `fetch` that is called on anything.
+    // Browsers refuse a `fetch` that is called as a method.
     const { fetch: send } = this.options;
     const response = await send(url, init);
     if (!response.ok) throw errorOf(response, await response.text());

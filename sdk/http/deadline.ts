@@ -1,6 +1,6 @@
 import { TimeoutError } from "../errors.ts";
 
-/** What every call takes. */
+/** Options of every call. */
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. */
   signal?: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-/** One page of a list. */
+/** A page of a list. */
 export interface Page<Item> {
   items: Item[];
   /** Present when another page exists. */

@@ -24,7 +24,7 @@ export function insideSocket(send: typeof fetch): WebSocketClass {
       super(send, url, protocols);
     }
   };
-  // As much of a WebSocket as the sdk uses.
+  // The class has as much of a WebSocket as the sdk uses.
   return Class as unknown as WebSocketClass;
 }
 
@@ -93,7 +93,7 @@ function upgradeHeaders(protocols: string[]): Headers {
   return headers;
 }
 
-/** Nobody waits for it any more. */
+/** Closes a socket that nobody waits for any more. */
 function cutOff(socket: WebSocket): void {
   socket.accept();
   socket.close(1000, "");

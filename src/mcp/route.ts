@@ -36,7 +36,7 @@ function homeOf(c: AppContext, app: Hono<AppEnv>["fetch"]): Home {
     gone: c.req.raw.signal,
     keep: (work) => c.executionCtx.waitUntil(work),
     defaultProfile: defaultProfileOf(c),
-    // Its lease ends it.
+    // A browser's lease ends it.
     opened: () => {},
     requestId: () => c.get("requestId"),
     log: log.error,

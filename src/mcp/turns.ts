@@ -5,11 +5,11 @@ import { tried } from "../../durable-objects/live/tried.ts";
 import type { AppContext } from "../context.ts";
 import { reach } from "../objects.ts";
 
-/** The order of calls on a session, which its object keeps for all who call through whatever Worker. */
+/** The order of calls on a session, which the session's object keeps for the calls of all Workers. */
 export const turnsOf = (c: AppContext): Turns => ({
   async take(subject, { lastsMs, signal }) {
     const object = await objectOf(c, subject);
-    // What is not the caller's is refused by the route that the tool asks.
+    // The route that the tool asks refuses a session that is not the caller's.
     if (!object) return () => {};
     const id = crypto.randomUUID();
     const end = (): void => c.executionCtx.waitUntil(tried("turn_not_ended", object.endTurn(id)));

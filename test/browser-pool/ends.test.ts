@@ -4,9 +4,10 @@ import { OPENS_HEADER } from "@svc/contract/host-protocol/slots.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import WebSocket from "ws";
+import { killIfThere, signalIfThere } from "../support/process/process-tree.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { RawCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
-import { browsersOf, killIfThere } from "./processes.ts";
+import { browsersOf } from "./processes.ts";
 import { Rig, openOf } from "./rig.ts";
 
 describe.skipIf(await missingBrowser())("how sessions end", () => {
@@ -166,7 +167,7 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
   test("a browser that takes no client is 404 on /cdp and says nothing of itself, before the gateway gives up", async () => {
     await rig.place(id);
     const browsers = browsersOf(rig.child.pid ?? 0);
-    for (const pid of browsers) process.kill(pid, "SIGSTOP");
+    for (const pid of browsers) signalIfThere(pid, "SIGSTOP");
     try {
       const signal = AbortSignal.timeout(LIMITS.hostCallMs);
       const discover = async (): Promise<[number, string]> => {
@@ -181,7 +182,7 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
       expect(discovered).toEqual([502, "The browser did not answer\n"]);
       expect(LIMITS.slotUpgradeMs).toBeLessThan(LIMITS.poolUpgradeMs);
     } finally {
-      for (const pid of browsers) process.kill(pid, "SIGCONT");
+      for (const pid of browsers) signalIfThere(pid, "SIGCONT");
     }
     const report = await rig.gateway.report(id, () => true);
     expect(report).toMatchObject({ opens: 0, closes: 0 });

@@ -28,15 +28,6 @@ export function processes(): ProcessInfo[] {
     });
 }
 
-/** Kills a process, unless it ended meanwhile. */
-export function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
-}
-
 /** All processes below one. */
 export function below(pid: number): ProcessInfo[] {
   const all = processes();

@@ -1,5 +1,6 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { signalIfThere } from "../support/process/process-tree.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { below } from "./processes.ts";
 import { Rig } from "./rig.ts";
@@ -52,7 +53,7 @@ describe.skipIf(await missingBrowser())("a profile", () => {
     await rig.warm();
     const stuck = browsers();
     expect(stuck.length).toBeGreaterThan(0);
-    for (const pid of stuck) process.kill(pid, "SIGSTOP");
+    for (const pid of stuck) signalIfThere(pid, "SIGSTOP");
     const began = performance.now();
     const refused = await rig.put(id, stored());
     expect([refused.status, await refused.json()]).toMatchObject([

@@ -1,6 +1,7 @@
 import { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { signalIfThere } from "../support/process/process-tree.ts";
 import { Rig } from "./rig.ts";
 import { byCdp, byPuppeteer, byWire, firstPage } from "./clients.ts";
 import { describeKinds } from "./kinds.ts";
@@ -213,9 +214,9 @@ describeKinds("the state of a live browser", (kind) => {
     async () => {
       const id = await place();
       const browsers = browsersOf(rig.child.pid ?? 0);
-      for (const pid of browsers) process.kill(pid, "SIGSTOP");
+      for (const pid of browsers) signalIfThere(pid, "SIGSTOP");
       onTestFinished(() => {
-        for (const pid of browsers) process.kill(pid, "SIGCONT");
+        for (const pid of browsers) signalIfThere(pid, "SIGCONT");
       });
       const beganAt = performance.now();
       const answers = await Promise.all([read(id), read(id)]);

@@ -1,8 +1,9 @@
 import { StorageState } from "@svc/contract/browser/storage-state.ts";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { killIfThere } from "../support/process/process-tree.ts";
 import { byCdp, byWire, firstPage } from "./clients.ts";
 import { describeKinds } from "./kinds.ts";
-import { browsersOf, killIfThere } from "./processes.ts";
+import { browsersOf } from "./processes.ts";
 import { Rig } from "./rig.ts";
 import { Site } from "./site.ts";
 

@@ -6,10 +6,11 @@ import type { PoolHeartbeat } from "@svc/contract/host-protocol/heartbeat.ts";
 import type { PlaceSlot } from "@svc/contract/host-protocol/slots.ts";
 import { groupsOf } from "@svc/host-kit/cgroups.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { killIfThere } from "../support/process/process-tree.ts";
 import { Builds } from "../../browser-pool/playwrights/builds.ts";
 import { missingBrowser, missingStealth } from "../support/process/needs.ts";
 import { RawCdp, byCdp, byWire, byWireOf, firstPage } from "./clients.ts";
-import { below, browsersOf, killIfThere } from "./processes.ts";
+import { below, browsersOf } from "./processes.ts";
 import { Rig } from "./rig.ts";
 
 const isMissing = Boolean((await missingStealth()) ?? (await missingBrowser()));

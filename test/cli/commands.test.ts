@@ -1,4 +1,4 @@
-// What the commands of `svc` print: the program on a real gateway, with a VM host that is a fake.
+// The output of the commands of `svc`: the program on a real gateway, with a VM host that is a fake.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
@@ -198,10 +198,29 @@ test("a desktop is led to any VNC viewer on this computer, until Ctrl-C", async 
   expect((await svc.run(["desktop", "rm", sessionId])).code).toBe(0);
 });
 
+test("a viewer whose desktop is gone is told why it sees nothing", async () => {
+  const { sessionId } = (await svc.json(["desktop", "create"])) as { sessionId: string };
+  const opened = svc.start(["desktop", "open", sessionId]);
+  let words = "";
+  opened.stderr?.on("data", (part) => (words += String(part)));
+  const [line] = (await once(opened.stdout ?? opened, "data")) as [Buffer];
+  expect((await svc.run(["desktop", "rm", sessionId])).code).toBe(0);
+  const viewer = connect(Number(String(line).trim().split(":").at(-1)), "127.0.0.1");
+  await once(viewer, "close");
+  opened.kill("SIGINT");
+  await once(opened, "close");
+  expect(words).toMatch(/^1006 Unexpected server response: \d{3}$/m);
+});
+
 test("keys are the operator's: made, used, listed and revoked by its token, and by nothing else", async () => {
   const refused = await svc.run(["keys", "create"]);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("SVC_ADMIN_TOKEN")]);
   const env = { SVC_ADMIN_TOKEN: ADMIN_TOKEN };
+  const wrong = await svc.run(["keys", "ls"], { env: { SVC_ADMIN_TOKEN: `${ADMIN_TOKEN}x` } });
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^svc: The service does not take the operator's token[^\n]*\n$/),
+  ]);
   const several = await svc.run(["keys", "ls"], { env });
   expect([several.code, several.stderr]).toEqual([
     2,

@@ -5,13 +5,13 @@ import type { Writable } from "node:stream";
 import { vi } from "vitest";
 import type { Svc } from "./svc.ts";
 
-/** It only ends what never happens. */
+/** Far beyond any wait that succeeds: it ends only a test that fails. */
 const SOON_MS = 100_000;
 
-/** `svc` in a real terminal: what it prints there, keys, and another size. */
+/** `svc` in a real terminal: its output, keys, and another size. */
 export class InTerminal {
   readonly #child: ChildProcess;
-  /** All that it has printed, escapes included. */
+  /** The output so far, escapes included. */
   text = "";
 
   constructor(
@@ -26,7 +26,8 @@ export class InTerminal {
       env: svc.env({ TERM: "xterm-256color" }),
       stdio: ["pipe", "pipe", "inherit", "pipe"],
     });
-    this.#child.stdout?.on("data", (part: Buffer) => (this.text += part.toString()));
+    this.#child.stdout?.setEncoding("utf8");
+    this.#child.stdout?.on("data", (part: string) => (this.text += part));
   }
 
   /** Types. */
@@ -38,12 +39,12 @@ export class InTerminal {
     (this.#child.stdio[3] as Writable).write(`${cols} ${rows}\n`);
   }
 
-  /** Waits until it has printed something that fits. */
+  /** Waits until the output matches. */
   async shows(pattern: RegExp): Promise<void> {
     await vi.waitUntil(() => pattern.test(this.text), { timeout: SOON_MS, interval: 50 });
   }
 
-  /** Waits for its end. */
+  /** Waits for the program's end. */
   async ended(): Promise<number | null> {
     if (this.#child.exitCode === null) await once(this.#child, "close");
     return this.#child.exitCode;

@@ -1,5 +1,7 @@
 // `svc` inside of machines: the program, in a pipe and in a terminal, on a real gateway whose machine has a real agent.
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -97,6 +99,19 @@ describe("exec", () => {
   test("as JSON it is one object, and the exit code the same", async () => {
     const { code, stdout } = await svc.run(["--json", ...sh("echo out; exit 4")]);
     expect([code, JSON.parse(stdout)]).toEqual([4, { exitCode: 4, stdout: "out\n", stderr: "" }]);
+  });
+
+  test("as JSON, too, Ctrl-C reaches the command, whose end counts", async () => {
+    const mark = join(inside, "begun");
+    const line = `trap 'echo caught; exit 3' INT; touch ${mark}; while :; do sleep 0.1; done`;
+    const child = svc.start(["--json", ...sh(line)]);
+    let text = "";
+    child.stdout?.on("data", (part) => (text += String(part)));
+    await vi.waitUntil(() => existsSync(mark), { timeout: 60_000 });
+    child.kill("SIGINT");
+    const [code] = await once(child, "close");
+    const result = { exitCode: 3, stdout: "caught\n", stderr: "" };
+    expect([code, JSON.parse(text || "null")]).toEqual([3, result]);
   });
 
   test("what cannot be run at all is 125, with the reason in one line", async () => {

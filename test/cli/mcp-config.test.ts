@@ -1,4 +1,4 @@
-// `svc mcp config`: what it prints and what it does to the files of clients.
+// `svc mcp config`: its output, and its changes to the files of clients.
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";

@@ -1,4 +1,4 @@
-// Which service `svc` asks, with which key, and what it says when that cannot be: the program on a real gateway.
+// The service that `svc` asks, the key it sends, and its words when that cannot be: the program on a real gateway.
 import { mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -127,7 +127,7 @@ test("the key of a service on this machine is found from its folder and below, a
   expect(await svc.json(["status"], { cwd })).toMatchObject({ apiKeyFrom: from });
   const away = { SVC_BASE_URL: "https://svc.example.com" };
   expect((await svc.run(["status"], { cwd, env: away })).code).toBe(2);
-  // Nor is it sent to a browser gateway elsewhere.
+  // The key is not sent to a browser gateway elsewhere, either.
   const browsers = { SVC_BROWSER_URL: "http://127.0.0.1:1" };
   expect(await svc.json(["status"], { cwd, env: browsers })).toMatchObject({ apiKeyFrom: from });
 });

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 
 const MAIN = resolve("cli/main.ts");
 
-/** How a program ended, and what it said. */
+/** The end of a program and its output. */
 export interface Ran {
   code: number | null;
   stdout: string;
@@ -17,7 +17,7 @@ export interface Ran {
 /** How `svc` is run. */
 export interface How {
   env?: NodeJS.ProcessEnv;
-  /** Its input; without it the input is empty. */
+  /** The input of the command; empty unless given. */
   input?: string | Uint8Array;
   cwd?: string;
 }
@@ -25,14 +25,14 @@ export interface How {
 /** The command `svc` as a program of its own, with nobody's settings but those that are given. */
 export class Svc {
   readonly #env: NodeJS.ProcessEnv;
-  /** Where it keeps what `svc login` is told. */
+  /** The folder of settings, where `svc login` keeps its file. */
   readonly config = mkdtempSync(join(tmpdir(), "svc-cli-"));
 
   constructor(env: NodeJS.ProcessEnv = {}) {
     this.#env = env;
   }
 
-  /** Starts it. */
+  /** Starts the command. */
   start(args: readonly string[], { env, cwd }: How = {}): ChildProcess {
     return spawn(process.execPath, [MAIN, ...args], {
       cwd: cwd ?? this.config,
@@ -40,7 +40,7 @@ export class Svc {
     });
   }
 
-  /** Runs it to its end. */
+  /** Runs the command to its end. */
   async run(args: readonly string[], how: How = {}): Promise<Ran> {
     const child = this.start(args, how);
     if (!child.stdout || !child.stderr) throw new Error("it has no output");
@@ -52,14 +52,14 @@ export class Svc {
     return { code, stdout, stderr };
   }
 
-  /** Runs it, expects that it is done, and reads its answer. */
+  /** Runs the command with `--json`, expects success, and reads the answer. */
   async json(args: readonly string[], how: How = {}): Promise<unknown> {
     const { code, stdout, stderr } = await this.run(["--json", ...args], how);
     if (code !== 0) throw new Error(`svc ${args.join(" ")} ended with ${code}: ${stderr}`);
     return JSON.parse(stdout);
   }
 
-  /** Its environment. */
+  /** The environment of the command. */
   env(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
     const { PATH, HOME, TMPDIR } = process.env;
     return { PATH, HOME, TMPDIR, XDG_CONFIG_HOME: this.config, ...this.#env, ...more };

@@ -7,7 +7,7 @@ export const PAGES: readonly string[] = [
   ...globSync("docs/**/*.md").toSorted(),
 ];
 
-/** What is between two fences of a page. */
+/** The text between two fences of a page. */
 export interface Block {
   page: string;
   language: string;
@@ -30,7 +30,7 @@ const LANGUAGES: Readonly<Record<string, Program["language"]>> = {
 
 export const isProgram = ({ language }: Block): boolean => Object.hasOwn(LANGUAGES, language);
 
-/** What a reader runs as one: blocks that go on where the one before ended are in one program. */
+/** The blocks that a reader runs as one program: each goes on where the block before ended. */
 export interface Program {
   page: string;
   language: "sh" | "node" | "python";

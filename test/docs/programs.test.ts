@@ -27,7 +27,7 @@ let pool: PoolProcess;
 let site: PracticeSite;
 let folder = "";
 
-/** What a program names that is not here: the port of a gateway, sites of the web, more machines than a test wants to wait for. */
+/** Names in a program that do not hold here: the port of a gateway, sites of the web, more machines than a test wants to wait for. */
 const standIns = (): [string, string][] => [
   ["http://127.0.0.1:8787", machines.gateway.url.origin],
   ["https://quotes.toscrape.com", site.origin],

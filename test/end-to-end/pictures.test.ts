@@ -1,8 +1,8 @@
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { judge } from "../../browser-pool/launch/fitness.ts";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { missingKind } from "../support/process/needs.ts";
+import { openPersonsBrowser } from "../support/process/persons-browser.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
@@ -26,7 +26,7 @@ async function colourShown(page: Page, near: string): Promise<string> {
     const frame = document.querySelector(".replayer-wrapper iframe");
     const canvas = frame?.contentDocument?.querySelector("canvas");
     const [, url] = /url\\("([^"]+)"\\)/.exec(canvas?.style.content ?? "") ?? [];
-    // It is to be seen, as large as it was.
+    // The canvas is to be seen, as large as it was.
     const { width, height } = canvas?.getBoundingClientRect() ?? {};
     if (!url || Math.abs(width - 400) > 4 || Math.abs(height - 200) > 4) return [width, height];
     const image = new Image();
@@ -46,12 +46,7 @@ async function colourShown(page: Page, near: string): Promise<string> {
 describe.skipIf(await missingKind("fast"))("pictures of canvases in a replay", () => {
   beforeAll(async () => {
     gateway = await testGateway(PATIENT);
-    const fit = await judge(process.env.SVC_CHROMIUM || null);
-    if ("hint" in fit) throw new Error(fit.hint);
-    viewer = await chromium.launch({
-      executablePath: fit.programs.chromium,
-      args: ["--no-sandbox"],
-    });
+    viewer = await openPersonsBrowser();
   });
   afterAll(async () => {
     await viewer.close();
@@ -75,7 +70,7 @@ describe.skipIf(await missingKind("fast"))("pictures of canvases in a replay", (
       const frame = `<iframe src="${site.page(painted("red"), "localhost")}"></iframe>`;
       await recorded?.goto(site.page(`<h1>words above</h1>${painted("red")}${frame}`));
       await recorded?.evaluate(FRAMES);
-      // What is drawn right before the end is there too.
+      // A change right before the end is there too.
       await recorded?.evaluate(`paint("green")`);
       await customer.release(session);
       const { url } = await customer.replay(session);

@@ -19,7 +19,7 @@ const examples = [...page.matchAll(/^## (.+)$|^```ts\n([\s\S]*?)^```$/gm)]
     return all;
   }, [])
   .filter(([, code]) => code !== "");
-/** What an example prints, by its heading. */
+/** The lines that an example prints, by its heading. */
 const PRINTS: Record<string, RegExp> = {
   first: /^Linux$/m,
   Machines: /stdout one[\s\S]*hello[\s\S]*42/,

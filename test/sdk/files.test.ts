@@ -92,7 +92,7 @@ describe("files", () => {
     const before = rig.streamed;
     const reader = box.files.stream(path).getReader();
     let rest = Buffer.from((await reader.read()).value ?? []);
-    // Nothing is read ahead but what the credit of the stream allows.
+    // The credit of the stream bounds what is read ahead.
     for (let calls = 0; calls < 20; calls += 1) await box.files.exists(path);
     expect(rig.streamed - before).toBeLessThan(2 * MIB);
     for (let step = await reader.read(); !step.done; step = await reader.read()) {

@@ -21,7 +21,7 @@ const FILE = {
   owner: 0,
   group: 0,
 };
-/** As much of each result as the sdk looks at. */
+/** The fields of each result that the sdk looks at. */
 const RESULTS: Partial<Record<Name, object>> = {
   "commands.start": { id: "proc_a", pid: 7 },
   "commands.attach": { exitCode: 0 },

@@ -11,7 +11,7 @@ import {
 } from "@svc/sdk/index.ts";
 import { expect, test } from "vitest";
 
-/** Not a customer's to call, or asked by a signed URL that the service hands out whole. */
+/** Operations that no customer calls, or that are asked by a signed URL which the service hands out whole. */
 const NOT_CALLED: Partial<Record<OperationName, string>> = {
   getObject: "a URL that replay-url and recordingUrl answer: Replay.download fetches it",
   playReplay: "a page for people: playerUrl of Replay.url",

@@ -1,4 +1,4 @@
-// One small program with the sdk as it is built, in every runtime that it is for.
+// A small program with the sdk as it is built, in every runtime that it is for.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -116,7 +116,7 @@ test.skipIf(await missingBrowser())("a page in Chromium runs it", async () => {
   const page = await browser.newPage();
   // Keys are taken from pages of the service itself alone.
   await page.goto(`${given.baseUrl}/llms.txt`);
-  // As text: the test runner would make another call of each import.
+  // The program is text: the test runner would make another call of each import.
   const load = (source: string): string =>
     `import(URL.createObjectURL(new Blob([${JSON.stringify(source)}], { type: "text/javascript" })))`;
   const result = await page.evaluate(

@@ -20,7 +20,7 @@ test("no schema is in it: neither zod nor what the contract makes of it", () => 
 });
 
 test("nothing of newer runtimes than Node 18 is called", () => {
-  // Of the language and its library; the runtimes' test runs it.
+  // Names of the newer language and its library; the runtimes' test runs the bundle.
   const NEWER =
     /\.(toSorted|toReversed|toSpliced|groupBy|withResolvers|fromAsync|isDisjointFrom)\(|AbortSignal\.any|Promise\.try/;
   for (const code of Object.values(bundles)) expect(code).not.toMatch(NEWER);

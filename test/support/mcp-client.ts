@@ -22,12 +22,12 @@ const Answer = z.looseObject({
     .optional(),
 });
 
-/** What a tool answered. */
+/** The answer of a tool. */
 export interface ToolAnswer {
   isError: boolean;
   /** The text of an error, or the first line of a result. */
   text: string;
-  /** That line, read; empty for an error. */
+  /** The JSON of that line; empty for an error. */
   json: Record<string, unknown>;
   /** All blocks as they came. */
   content: z.infer<typeof Content>;
@@ -51,13 +51,13 @@ export interface McpClient extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What both clients can do. */
+/** The methods that both clients have. */
 type Connected = Pick<ClientV1, "close"> & {
   listTools(): Promise<{ tools: object[] }>;
   callTool: unknown;
 };
 
-/** Where a hosted server is, and with what it is called. */
+/** The place of a hosted server, and the key and client for it. */
 export interface Hosted {
   url: URL | string;
   key: string;
@@ -91,11 +91,11 @@ export async function mcpClient({
 }
 
 export const newV1 = (): ClientV1 => new ClientV1({ name: "test", version: "1" });
-/** Of the stateless revision where the server speaks it, as clients of that time begin. */
+/** A client that takes the stateless revision where the server speaks it. */
 export const newV2 = (): ClientV2 =>
   new ClientV2({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
 
-/** The same few methods of both. */
+/** The same few methods for both clients. */
 export function clientOf(client: ClientV1 | ClientV2, version: McpVersion): McpClient {
   const both = client as Connected;
   const ask = both.callTool as (...args: unknown[]) => Promise<unknown>;
@@ -104,7 +104,7 @@ export function clientOf(client: ClientV1 | ClientV2, version: McpVersion): McpC
     tools: async () => (await both.listTools()).tools as Record<string, unknown>[],
     call: async (name, args = {}, options = {}) => {
       const params = { name, arguments: args };
-      // Longer than any test: what ends a call is the server.
+      // Longer than any test: the server ends a call.
       const how = { timeout: 600_000, ...options };
       const rest = version === "v1" ? [undefined, how] : [how];
       return answerOf(Answer.parse(await ask.call(client, params, ...rest)));

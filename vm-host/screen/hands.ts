@@ -14,7 +14,7 @@ const DRAG_STEP_MS = 16;
 /** So many characters are typed until the screen has taken them. */
 const TYPED_AT_ONCE = 50;
 
-/** Who presses a button, and how long it stays down once he has gone. */
+/** The client that presses a button, and how long the button stays down once the client has gone. */
 interface Hold {
   by: object;
   holdMs: number;
@@ -51,7 +51,7 @@ export class Hands {
     return this.#do((client) => this.#moveTo(client, to));
   }
 
-  /** Presses a button. It is down until somebody lets go of it, or who pressed it last has gone. */
+  /** Presses a button, which is down until any client lets go of it, or the client that pressed it last has gone. */
   hold(button: Button, hold: Hold): Promise<void> {
     this.#holds.set(button, hold);
     return this.#press(button, true);
@@ -62,7 +62,7 @@ export class Hands {
     return this.#press(button, false);
   }
 
-  /** Somebody has gone: no button that he holds stays down, or not longer than he has said. */
+  /** A client has gone: each button that it holds goes up, at once or `holdMs` later. */
   left(by: object): void {
     for (const [button, hold] of this.#holds) {
       if (hold.by !== by) continue;

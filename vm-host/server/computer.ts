@@ -39,7 +39,7 @@ export class Computer {
     );
   }
 
-  /** The socket has ended: no button that it pressed stays down, or not longer than it has said. */
+  /** The socket has ended: each button that it holds goes up, at once or `holdMs` later. */
   end(): void {
     this.#hands?.left(this);
   }

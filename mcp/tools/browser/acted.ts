@@ -2,7 +2,7 @@ import type { Page } from "../../page/page.ts";
 import { pictureOf } from "../../page/picture.ts";
 import type { ToolResult } from "../../tool.ts";
 
-/** Prepares and does something, and answers what came of it: with a picture, where one is wanted. */
+/** Prepares and does something, and answers its outcome: with a picture, where one is wanted. */
 export async function acted(
   page: Page,
   shows: boolean,

@@ -57,7 +57,7 @@ async function ended(
   }
 }
 
-/** Saves to the profile that the browser began with. One without a profile is as good as it was. */
+/** Saves to the profile that the browser began with. Of a browser without a profile nothing is saved. */
 async function save(browser: Browser, { signal }: ToolContext): Promise<object> {
   try {
     const { profileId, version } = await browser.saveProfile({}, { signal });

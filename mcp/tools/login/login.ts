@@ -5,7 +5,7 @@ import { withTabs } from "../../page/connection.ts";
 import { navigate } from "../../page/navigate.ts";
 import { defineTool } from "../../tool.ts";
 
-/** As long as svc_browser_navigate waits unless told otherwise. */
+/** How long the page may take: as long as in svc_browser_navigate unless told otherwise. */
 const OPENS_MS = 30_000;
 const { least, most, usual } = HANDOFF_SECONDS;
 

@@ -6,7 +6,7 @@ import { withMachine } from "../../machine/connection.ts";
 import { sessionId } from "../../machine/session-id.ts";
 import { defineTool } from "../../tool.ts";
 
-/** Of stdout and stderr together. */
+/** Characters of stdout and stderr together. */
 const OUTPUT_CHARACTERS = 20_000;
 
 export const runCode = defineTool({

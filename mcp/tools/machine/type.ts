@@ -6,7 +6,7 @@ import { defineTool, ToolError } from "../../tool.ts";
 
 /** The longest text with the usual delay, on a busy screen. */
 const PATIENCE_MS = 180_000;
-/** Beside the delays that are asked for. */
+/** Time of the screen, beside the delays that are asked for. */
 const SCREEN_MS = 60_000;
 
 export const type = defineTool({

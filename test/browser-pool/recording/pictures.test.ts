@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { judge } from "../../../browser-pool/launch/fitness.ts";
 import { readRrweb } from "../../../browser-pool/recording/page-script.ts";
 import { eventsOf, isStill } from "../../../browser-pool/recording/still.ts";
 import { missingBrowser } from "../../support/process/needs.ts";
+import { openPersonsBrowser } from "../../support/process/persons-browser.ts";
 import { startEchoSite } from "../../support/process/recorded.ts";
 import { RecordedDocument } from "./recorded-document.ts";
 
@@ -42,7 +42,7 @@ const pictureSite = createServer((_request, response) => {
 let browser: Browser;
 let rrweb: string;
 
-/** What a document has told: the lines of all takes so far. */
+/** The lines of all takes of a document so far. */
 class Told {
   readonly lines: Line[] = [];
   readonly #document: RecordedDocument;
@@ -105,12 +105,7 @@ function idOfCanvas(lines: Line[]): number {
 
 describe.skipIf(await missingBrowser())("a picture", () => {
   beforeAll(async () => {
-    const fit = await judge(process.env.SVC_CHROMIUM || null);
-    if ("hint" in fit) throw new Error(fit.hint);
-    browser = await chromium.launch({
-      executablePath: fit.programs.chromium,
-      args: ["--no-sandbox"],
-    });
+    browser = await openPersonsBrowser();
     rrweb = await readRrweb();
     pictureSite.listen(0, "127.0.0.1");
     await once(pictureSite, "listening");
@@ -133,6 +128,17 @@ describe.skipIf(await missingBrowser())("a picture", () => {
     await page.evaluate(`pen.fillStyle = "green"; pen.fillRect(0, 0, 400, 200)`);
     const both = withData(await told.until((pictures) => withData(pictures).length > 1));
     expect(await colourOf({ document }, both[1] ?? "")).toBe("green");
+    await page.close();
+  });
+
+  test("that is too long is taken again with less quality, though nothing moves", async () => {
+    const { page, told } = await opened(`<canvas id=c width=640 height=480></canvas><script>
+      // Noise of eight full colours: longer than a picture may be.
+      const sign = () => (Math.random() < 0.5 ? 0 : 255);
+      const noise = new Uint8ClampedArray(4 * 640 * 480).map((_, n) => (n % 4 === 3 ? 255 : sign()));
+      c.getContext("2d").putImageData(new ImageData(noise, 640, 480), 0, 0)</script>`);
+    const [first] = await told.until((pictures) => pictures.length > 0);
+    expect(first?.data?.length).toBeLessThanOrEqual(LIMITS.replayPictureCharacters);
     await page.close();
   });
 
@@ -178,7 +184,7 @@ describe.skipIf(await missingBrowser())("a picture", () => {
       setTimeout(on, 500);</script>`);
     await expect.poll(() => page.title(), PATIENCE).toBe("stopped");
     await told.until((pictures) => pictures.length > 0);
-    // It has been looked at since: what else there is on the page is told anew.
+    // The canvas has been looked at since: pictures of another one come, and take their turns with it.
     await page.evaluate(`{ const other = document.createElement("canvas"); document.body.append(other);
       const pen = other.getContext("2d"); let n = 0;
       setInterval(() => { pen.fillStyle = "hsl(" + (n += 9) + " 90% 50%)"; pen.fillRect(0, 0, 300, 150) }, 50) }`);
@@ -245,7 +251,7 @@ describe.skipIf(await missingBrowser())("a picture", () => {
     const pictures = await told.until((all) => withData(all).length > 8);
     const seconds = (performance.now() - begun) / 1000 + 2;
     const characters = withData(pictures).reduce((sum, { length }) => sum + length, 0);
-    // What it may tell at once, a second, and the pictures that were on their way.
+    // The length that may be told at once and in each second, and that of the pictures on their way.
     expect(characters).toBeLessThan(2 * 512 * 1024 + seconds * 64 * 1024);
     expect(new Set(pictures.map(({ id }) => id)).size).toBeLessThanOrEqual(
       LIMITS.replayPicturedElements,

@@ -1,10 +1,10 @@
 // Stills of documents against the snapshots of rrweb, both of the same document in a real Chromium.
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { judge } from "../../../browser-pool/launch/fitness.ts";
 import { readRrweb } from "../../../browser-pool/recording/page-script.ts";
 import { eventsOf, isStill } from "../../../browser-pool/recording/still.ts";
 import { missingBrowser } from "../../support/process/needs.ts";
+import { openPersonsBrowser } from "../../support/process/persons-browser.ts";
 import { startEchoSite } from "../../support/process/recorded.ts";
 import { RecordedDocument } from "./recorded-document.ts";
 
@@ -55,12 +55,7 @@ const framesOf = (events: Event[]) => events.filter(({ data }) => data["isAttach
 
 describe.skipIf(await missingBrowser())("a still", () => {
   beforeAll(async () => {
-    const fit = await judge(process.env.SVC_CHROMIUM || null);
-    if ("hint" in fit) throw new Error(fit.hint);
-    browser = await chromium.launch({
-      executablePath: fit.programs.chromium,
-      args: ["--no-sandbox"],
-    });
+    browser = await openPersonsBrowser();
     rrweb = await readRrweb();
   });
   afterAll(async () => {

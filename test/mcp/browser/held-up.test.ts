@@ -25,7 +25,7 @@ const KINDS = await Promise.all(
 
 describe.skipIf(await missingBrowser())("pages that are held up", () => {
   let rig: BrowserToolsRig;
-  /** Whether a page may go on, and what is called when one does. */
+  /** Whether a page may go on. `begins` is called when one does. */
   let isLet = false;
   let begins = (): void => {};
   beforeAll(async () => {

@@ -43,7 +43,7 @@ describe.skipIf(await missingBrowser())("frames with a process of their own", ()
   });
   afterAll(async () => {
     const gone = new Promise((resolve) => browser.once("exit", resolve));
-    // Its socket may end before the answer.
+    // The browser's socket may end before the answer.
     await cdp.send("Browser.close").catch(() => {});
     await gone;
     await rm(folder, { recursive: true, force: true });
@@ -79,7 +79,7 @@ describe.skipIf(await missingBrowser())("frames with a process of their own", ()
   });
 });
 
-/** Where a browser says that it listens. */
+/** The URL at which a browser says that it listens. */
 async function endpointOf({ stderr }: ChildProcess): Promise<string> {
   if (!stderr) throw new Error("the browser has no stderr");
   for await (const line of createInterface({ input: stderr })) {

@@ -45,7 +45,7 @@ describe.skipIf(await missingDesktop())("with real machines", { timeout: LONG },
   const onDesktop = (name: string, given: object = {}) =>
     call(name, { sessionId: desktop, ...given });
 
-  /** What a line prints on the desktop. */
+  /** The output of a command line on the desktop. */
   async function sh(command: string): Promise<string> {
     const { json } = await onDesktop("svc_exec", { command, timeoutSeconds: 300 });
     return json.stdout.trim();

@@ -164,7 +164,7 @@ describe.skipIf(await missingBrowser())("browsers", () => {
     const port = Number(gateway.url.port);
     await gateway.close();
     gateway = await testGateway(PATIENT, { port, stateDir });
-    // Its pool says at its next heartbeat that it is there.
+    // The pool says at its next heartbeat that the browser is there.
     await expect
       .poll(async () => (await client.call("svc_browser_read_page", { sessionId })).content, {
         timeout: 100_000,
@@ -195,7 +195,7 @@ describe.skipIf(await missingBrowser())("browsers", () => {
         await client.close();
         await ended;
       }
-      // It would wait for the two minutes of that call, and give up after one.
+      // Without an end of that call this one would wait for its two minutes, and give up after one.
       const sum = { sessionId, expression: "1 + 1" };
       expect(saidBy(await next.call("svc_browser_evaluate", sum))).toMatch(/\n2$/);
     },

@@ -12,7 +12,7 @@ import { FaultyServer } from "../../sdk/faulty-server.ts";
 
 const KEY = `svc_live_${"a".repeat(12)}_${"b".repeat(40)}`;
 
-/** What the tools do in a test. */
+/** The work of all tools in a test. */
 let work: Tool["run"] = async () => ({ json: {} });
 const common = {
   title: "Test",

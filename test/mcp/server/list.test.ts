@@ -81,6 +81,6 @@ test.each(list)("$name is listed with what every client can read", (tool) => {
   expect(Object.keys(tool.annotations ?? {}).toSorted()).toEqual(hints.toSorted());
   expect(JSON.stringify(tool)).not.toMatch(/"(anyOf|oneOf|allOf|\$ref|\$defs)"/);
   expect(tool.inputSchema).toMatchObject({ type: "object", additionalProperties: false });
-  // One more field of an answer must be no fault.
+  // A client may not take a further field of an answer for a fault.
   expect(JSON.stringify(tool.outputSchema ?? {})).not.toContain('"additionalProperties":false');
 });

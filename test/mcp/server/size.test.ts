@@ -1,4 +1,4 @@
-// What is loaded before the first call: the Worker, and the one file of the local server.
+// The sizes of what is loaded before the first call: the Worker, and the one file of the local server.
 import { gzipSync } from "node:zlib";
 import { isBuiltin } from "node:module";
 import { expect, test } from "vitest";

@@ -8,7 +8,7 @@ import { browserTools } from "../../../mcp/tools/browser/index.ts";
 import { PATIENT, type TestGateway, testGateway } from "./gateway.ts";
 import { PoolProcess } from "./pool.ts";
 
-/** What a tool answers: its facts, its text, its picture. */
+/** The answer of a tool: its facts, its text, its picture. */
 export interface Answer {
   json: Record<string, unknown>;
   text: string;

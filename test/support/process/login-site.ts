@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Site } from "../fakes/site.ts";
 
-/** Who may sign in. */
+/** The account that may sign in. */
 export const ACCOUNT = {
   username: "ada@example.com",
   password: 'correct "horse" & <battery>',
@@ -14,7 +14,7 @@ export const ACCOUNT = {
 
 const STEP_MS = 30_000;
 
-/** Written apart from the product's own: RFC 6238 with the defaults of everybody, from base32. */
+/** The code of a TOTP secret in base32 (RFC 6238, usual defaults), written apart from the product's own. */
 export function codeOf(secret: string, now: number): string {
   const bits = secret
     .split("")
@@ -48,7 +48,6 @@ const pages = (other: string): Record<string, string> => ({
   "/captcha": page("Are you human?", '<div class="g-recaptcha" data-sitekey="x">A puzzle</div>'),
   "/sms": page("Sign in", form("/sms", user + password, "Sign in")),
   "/slow": page("Slow", "<script>for (;;) {}</script>"),
-  /** Shows what is typed to whoever looks later. */
   "/nothing": page("Nothing", "<p>There is no form here.</p>"),
 });
 

@@ -23,13 +23,18 @@ async function processOf(pid: number): Promise<Process[]> {
   }
 }
 
-/** Kills a process, unless it ended meanwhile: one kill may have taken others along. */
-export function killIfThere(pid: number): void {
+/** Sends a signal to a process, unless it ended meanwhile: one end may have taken others along. */
+export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, signal);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
+}
+
+/** Kills a process, unless it ended meanwhile. */
+export function killIfThere(pid: number): void {
+  signalIfThere(pid, "SIGKILL");
 }
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BuildStep } from "@svc/contract/vm/template-steps.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { killIfThere } from "../../browser-pool/processes.ts";
+import { killIfThere } from "../../support/process/process-tree.ts";
 import { pidsOf, recordsOf, runs } from "../rig/acts.ts";
 import { build, built, drop, follow, lines, made, reportOf } from "../rig/builds.ts";
 import { missingMachine } from "../rig/needs.ts";

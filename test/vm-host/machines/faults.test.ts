@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { killIfThere } from "../../support/process/process-tree.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
-import { killIfThere } from "../../browser-pool/processes.ts";
 import { pidsOf, qemusOf } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, pathOf } from "../rig/rig.ts";

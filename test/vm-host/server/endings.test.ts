@@ -3,6 +3,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { killIfThere } from "../../support/process/process-tree.ts";
 import { serverInside } from "../../support/process/server-inside.ts";
 import { bodyOf, pause, pidsOf, post, resume, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
@@ -107,7 +108,7 @@ describe.skipIf(await missingMachine())("a machine that ends", { timeout: MACHIN
     await bodyOf(await post(rig, "shown", "revert", { snapshotId: "snap_shown" }), 200);
     expect(await reverted.closed).toEqual([CLOSE_CODES.reverted, "the sandbox was reverted"]);
     const died = await watched("shown");
-    for (const pid of pidsOf(rig)) process.kill(pid, "SIGKILL");
+    for (const pid of pidsOf(rig)) killIfThere(pid);
     expect(await died.closed).toEqual([CLOSE_CODES.gone, "the machine died"]);
     await rig.delete("shown");
   });

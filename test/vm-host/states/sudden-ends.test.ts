@@ -1,6 +1,6 @@
 import { VmCheckpointed } from "@svc/contract/host-protocol/vm-states.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { killIfThere } from "../../browser-pool/processes.ts";
+import { killIfThere } from "../../support/process/process-tree.ts";
 import { bodyOf, drafted, pause, pidsOf, post, resume, runs } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { killIfThere } from "../../support/process/process-tree.ts";
 import { cacheDirOf } from "../../../vm-host/config.ts";
 import { hashText } from "../../../vm-host/disk/files.ts";
 import { ownerOf } from "../../../vm-host/disk/owner.ts";
 import { bodyOf, fork, pause, pidsOf, post, resume, runs, snapshot } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
-import { killIfThere } from "../../browser-pool/processes.ts";
 import { Objects } from "../rig/objects.ts";
 import { Rig } from "../rig/rig.ts";
 import { busy, chunksOf, given, manifestOf, newVolume, refusedBy } from "../rig/volume-store.ts";
