@@ -96,7 +96,7 @@ describe.skipIf(await missingBrowser())("a recording of somebody who signs in", 
     const { token: bearer } = ConsoleToken.parse(await minted.json());
     const { username, password } = ACCOUNT;
     const checkUrl = `${site.url}home`;
-    const login = { loginUrl: `${site.url}two`, username, password, checkUrl };
+    const login = { loginUrl: `${site.url}one`, username, password, checkUrl };
     const put = `/console/api/logins/${profileId}/${SITE}`;
     expect((await rig.call(put, "PUT", { bearer, body: login })).status).toBe(200);
     const { session, id } = await recorded({ profileId });
@@ -105,6 +105,7 @@ describe.skipIf(await missingBrowser())("a recording of somebody who signs in", 
     await rig.release(id);
     const { text } = await customer.replay(session);
     expect(text).not.toContain(username);
+    expect(text).toContain("********");
     expect(text).toContain("Signed in as Ada");
   });
 });

@@ -85,6 +85,34 @@ describe.skipIf(await missingBrowser())(
       await rig.delete(id);
     });
 
+    test("hides what is typed in frames of other origins and in popups, also in documents that come later", async () => {
+      const page = await placed();
+      const framed = site.page(FIELDS, "localhost");
+      await page.goto(site.page(`<iframe src="${framed}"></iframe>`));
+      const field = page.frameLocator("iframe").locator("#a");
+      await field.fill("typed-before");
+      await hasRecorded("typed-before");
+      expect(await tell(2, true)).toBe(204);
+      await field.fill("secret-framed");
+      await page.evaluate(`document.querySelector("iframe").src += "again"`);
+      await page.frameLocator("iframe").getByText("again").waitFor();
+      await field.fill("secret-reloaded");
+      const opening = page.waitForEvent("popup");
+      await page.evaluate(`void open("${site.page(FIELDS, "localhost")}")`);
+      const popup = await opening;
+      await popup.fill("#a", "secret-popup");
+      expect(await tell(3, false)).toBe(204);
+      for (const [each, text] of [
+        [page.frameLocator("iframe").locator("#b"), "last-framed"],
+        [popup.locator("#b"), "last-popup"],
+      ] as const) {
+        await each.fill(text);
+        await hasRecorded(text);
+      }
+      expect(await recorded()).not.toContain("secret-");
+      await rig.delete(id);
+    });
+
     test("has nothing of a page that is too busy to hear of it, until it hears", async () => {
       const page = await placed();
       const other = await page.context().newPage();

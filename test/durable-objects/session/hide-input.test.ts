@@ -81,7 +81,7 @@ describe("a hand-off of a recorded session", async () => {
     },
   );
 
-  test("does not begin while its pool does not answer, or is away; its end is told again until it is heard", async () => {
+  test("does not begin while its pool does not answer, whose end is told again until it is heard", async () => {
     const id = await session();
     await pool.steer({ handoff: "hang" });
     expect(await codeOf(await begin(id))).toEqual(UNTOLD);
@@ -93,6 +93,21 @@ describe("a hand-off of a recorded session", async () => {
       expect((await told(id)).length).toBeGreaterThan(before);
     }, PATIENCE);
     expect((await told(id)).at(-1)).toEqual({ seq: 3, isOpen: false });
+  });
+
+  test("does not begin while its pool is away, which is told of its end when it is back", async () => {
+    const id = await session();
+    const object = env.SESSIONS.getByName(id);
+    const { hostId } = pool;
+    const { bootId } = await pool.steer({});
+    await object.hostChanged({ hostId, bootId }, { type: "hostAway", seenAt: Date.now() });
+    await pool.steer({ handoff: "hang" });
+    expect(await codeOf(await begin(id))).toEqual(UNTOLD);
+    expect((await told(id)).filter(({ isOpen }) => isOpen)).toEqual([]);
+    await pool.steer({});
+    await object.hostChanged({ hostId, bootId }, { type: "hostBack", seenAt: Date.now() });
+    await begun(id);
+    expect((await told(id)).at(-1)).toEqual({ seq: 4, isOpen: true });
   });
 
   test("of a session without a recording tells its pool nothing", async () => {
