@@ -124,6 +124,7 @@ export const SESSIONS = {
       "InvalidSessionId",
       "NotRunning",
       "HandoffActive",
+      "PoolUnreachable",
       "ObjectUnavailable",
     ],
   },
