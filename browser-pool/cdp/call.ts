@@ -13,6 +13,16 @@ const PARSED_BYTES = 600;
 /** No name or id that a browser knows is longer, whatever of it is escaped. */
 const LONGEST_NAME_BYTES = 4_096;
 
+/** Calls after which a page is no more what it was. */
+export const CLOSING: ReadonlySet<string> = new Set([
+  "Page.close",
+  "Page.navigate",
+  "Page.reload",
+  "Page.navigateToHistoryEntry",
+  "Target.closeTarget",
+  "Target.disposeBrowserContext",
+]);
+
 /** A call as a client sends it. */
 export interface ClientCall {
   id: number;
@@ -141,6 +151,12 @@ export function readCall(text: string): ClientCall | NoCall {
   const reader = new CallReader();
   reader.push(Buffer.from(text));
   return reader.end();
+}
+
+/** The parameters of a call. Only of calls that the pool answers itself. */
+export function paramsOf({ params, rawParams }: ClientCall): JsonObject {
+  const value: unknown = rawParams ? JSON.parse(Buffer.concat(rawParams).toString()) : params;
+  return isObject(value) ? value : {};
 }
 
 /** A client's call as the browser is sent it: what the client said besides does not reach the browser. */
