@@ -69,7 +69,7 @@ export class OpenDialogs {
       if (open && session.target !== null) this.#tellLate(session.target);
     }
     const way = method === ANSWER && open?.late.has(session) ? this.#wayOf(open) : null;
-    if (way) this.#answer(way, session, call);
+    if (way) void this.#answer(way, session, call);
     return way !== null;
   }
 
@@ -88,15 +88,19 @@ export class OpenDialogs {
     return [...told].find((one) => one.client.isOfPool === true && this.#isThere(one)) ?? null;
   }
 
-  #answer(way: MuxSession, session: MuxSession, call: ClientCall): void {
-    const tell = (message: JsonObject): void => {
-      if (this.#isThere(session))
-        session.client.answer({ id: call.id, ...message, sessionId: session.id });
-    };
-    this.#ask(ANSWER, paramsOf(call), way.id).then(
-      (result) => tell({ result }),
-      ({ message }: Error) => tell({ error: { code: -32602, message } }),
-    );
+  async #answer(way: MuxSession, session: MuxSession, call: ClientCall): Promise<void> {
+    const reply = await this.#pass(way, call);
+    if (this.#isThere(session))
+      session.client.answer({ id: call.id, ...reply, sessionId: session.id });
+  }
+
+  async #pass(way: MuxSession, call: ClientCall): Promise<JsonObject> {
+    try {
+      return { result: await this.#ask(ANSWER, paramsOf(call), way.id) };
+    } catch (error) {
+      // What the browser refuses, and parameters that are none.
+      return { error: { code: -32602, message: error instanceof Error ? error.message : "" } };
+    }
   }
 
   #tellLate(target: string): void {

@@ -1,6 +1,6 @@
 // Pages that answer nothing: a script without an end, and dialogs that open when nobody is connected.
 import { BrowserKind } from "@svc/contract/browser/session.ts";
-import { Cdp } from "@svc/sdk/cdp.ts";
+import { Cdp, CdpError } from "@svc/sdk/cdp.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BrowserToolsRig } from "../../support/process/browser-tools.ts";
 import { missingBrowser, missingKind } from "../../support/process/needs.ts";
@@ -119,6 +119,10 @@ describe.skipIf(await missingBrowser())("pages that are held up", () => {
       });
       const [first, second] = await Promise.all(pagesOf);
       const closed = second?.once("Page.javascriptDialogClosed");
+      for (const promptText of [5, "x".repeat(100_000)]) {
+        const wrong = first?.send("Page.handleJavaScriptDialog", { accept: true, promptText });
+        await expect(wrong).rejects.toThrow(CdpError);
+      }
       await first?.send("Page.handleJavaScriptDialog", { accept: true });
       expect(await closed).toMatchObject({ result: true });
       const again = second?.send("Page.handleJavaScriptDialog", { accept: false });
