@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
 import { type WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
+import { Hiding } from "./hiding.ts";
 import { AGAIN, WORLD, take } from "./page-script.ts";
 import { PICTURE } from "./pictures-script.ts";
 import { customLine } from "./replay-file.ts";
@@ -27,6 +28,7 @@ export type Sink = (line: string) => void;
 /** Records every page, popup and frame of a browser, whoever drives it. */
 export class Recorder {
   readonly #pages: WatchedPages;
+  readonly #hiding: Hiding;
   readonly #sink: Sink;
   /** Texts that wait for a still which is unpacked: lines come in the order in which they were told. */
   #unpacking = 0;
@@ -36,8 +38,15 @@ export class Recorder {
   private constructor(mux: CdpMux, source: (binding: string) => string, sink: Sink) {
     const script = { world: WORLD, source, isAwaited: true };
     this.#pages = new WatchedPages(mux, script, {
-      told: (text, { tab, frameId }) => this.#add(text, tab, frameId ?? tab),
+      told: (text, { tab, frameId, document }) => {
+        if (!this.#hiding.isUnsure(document)) this.#add(text, tab, frameId ?? tab);
+      },
+      came: (document) => this.#hiding.came(document),
       heard: (event) => void this.#heard(event),
+    });
+    this.#hiding = new Hiding(this.#pages, (text, frameId, { sessionId }) => {
+      const tab = this.#pages.tabOf(sessionId);
+      if (tab !== null) this.#add(text, tab, frameId);
     });
     this.#sink = sink;
   }
@@ -64,6 +73,11 @@ export class Recorder {
     this.close();
     await this.#order;
     return taken !== LATE;
+  }
+
+  /** Hides all that is typed from now on, or no longer. In force when this resolves. */
+  hideInput(isHidden: boolean): Promise<void> {
+    return this.#hiding.set(isHidden);
   }
 
   /** Lets go of the browser at once. */
@@ -102,7 +116,8 @@ export class Recorder {
     };
     const { result } = await this.#pages.call("Runtime.evaluate", ask, sessionId);
     const { value } = (result ?? {}) as { value?: unknown };
-    if (typeof value === "string" && tab !== null) this.#add(value, tab, frameId);
+    const isSure = !this.#hiding.isUnsure({ sessionId, contextId });
+    if (typeof value === "string" && tab !== null && isSure) this.#add(value, tab, frameId);
   }
 
   #add(text: string, tab: string, frameId: string): void {

@@ -96,6 +96,7 @@ export class Hands {
     return this.#do(async (client) => {
       const [first, ...rest] = path;
       if (!first) return;
+      signal.throwIfAborted();
       for (const to of rest) await this.#check(client, to);
       await this.#moveTo(client, first);
       const before = this.#buttons;

@@ -10,14 +10,20 @@ const HOLD_MS = 60_000;
 let screen: Screen;
 /** Which buttons are down: 1 is the left one. */
 let buttons: number;
+/** Whether any button was down meanwhile. */
+let wasPressed: boolean;
 const [one, other] = [{}, {}];
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   buttons = 0;
+  wasPressed = false;
   const dial = async () => {
     const [theirs, ours] = duplexPair();
-    fakeScreen(theirs, SIZE, [], (down) => (buttons = down));
+    fakeScreen(theirs, SIZE, [], (down) => {
+      buttons = down;
+      wasPressed ||= down !== 0;
+    });
     return ours;
   };
   screen = new Screen(dial, async () => ({ x: 1, y: 1 }));
@@ -29,6 +35,25 @@ async function down(): Promise<number> {
   await screen.hands.move({ x: 2, y: 2 });
   return buttons;
 }
+
+test.each([0, 100])(
+  "a drag of %i ms that is cancelled before its turn presses nothing",
+  async (durationMs) => {
+    const cancel = new AbortController();
+    const before = screen.hands.move({ x: 2, y: 2 });
+    const path = [
+      { x: 3, y: 3 },
+      { x: 4, y: 4 },
+    ];
+    const { signal } = cancel;
+    const drag = screen.hands.drag(path, { button: "left", durationMs, signal });
+    cancel.abort(new Error("cancelled"));
+    await expect(drag).rejects.toThrow("cancelled");
+    await before;
+    await down();
+    expect(wasPressed).toBe(false);
+  },
+);
 
 describe("a button that is held", () => {
   test("goes up when its client has gone", async () => {
