@@ -84,6 +84,21 @@ describe("is tried again", () => {
     await svc().browsers.create();
     expect(keys()).not.toContain(first);
   });
+
+  test("with one Idempotency-Key for all attempts of a save, which may be the caller's own", async () => {
+    const record = { status: 200, body: { id: "s", status: "active" } };
+    const saved = { status: 200, body: { profileId: "p", version: 1 } };
+    const keys = () => server.got.slice(1).map(({ headers }) => headers["idempotency-key"]);
+    server.script(record, "reset", saved);
+    await (await svc().browsers.connect("s")).saveProfile();
+    const [first, second] = keys();
+    expect(first).toMatch(/^.{16,255}$/);
+    expect(second).toBe(first);
+    server.script(record, "reset", saved);
+    const headers = { "idempotency-key": "own" };
+    await (await svc().browsers.connect("s")).saveProfile({}, { headers });
+    expect(keys()).toEqual(["own", "own"]);
+  });
 });
 
 describe("is never tried again", () => {
@@ -136,7 +151,6 @@ describe("is never tried again", () => {
   });
 
   test.each<[string, (browser: Browser) => Promise<unknown>]>([
-    ["saveProfile", (browser) => browser.saveProfile()],
     ["autologin", (browser) => browser.autologin({ site: "a.test" })],
     ["handoffs.begin", (browser) => browser.handoffs.begin()],
   ])("%s of a browser where it may have been done already", async (_name, call) => {
