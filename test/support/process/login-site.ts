@@ -57,6 +57,10 @@ const pages = (other: string): Record<string, string> => ({
   "/captcha": page("Are you human?", '<div class="g-recaptcha" data-sitekey="x">A puzzle</div>'),
   "/sms": page("Sign in", form("/sms", user + password, "Sign in")),
   "/slow": page("Slow", "<script>for (;;) {}</script>"),
+  "/deaf": page(
+    "Sign in",
+    `<div onsubmit="return false">${form("/one", user + password, "Sign in")}</div>`,
+  ),
   "/nothing": page("Nothing", "<p>There is no form here.</p>"),
 });
 
