@@ -4,6 +4,10 @@ import type { CdpEvent, OwnClient } from "../cdp/own-client.ts";
 import { jpegSize } from "./jpeg-size.ts";
 
 const SECOND_MS = 1_000;
+/** Between pictures that follow each other so soon, and after them, the browser may have left out one. */
+const DENSE_MS = 1_000;
+/** So long after the last of them there is one more. */
+const REST_MS = 500;
 
 const Frame = z.object({
   data: z.string(),
@@ -31,7 +35,8 @@ export interface Shot {
 
 /**
  * The pictures of one page, from the start of the screencast on: a page that stands still gives one, then none until it
- * changes. No domain is enabled for it: with `Page.enable` dialogs would wait for an answer.
+ * changes, and one more when it comes to rest: a busy browser leaves out pictures, also that of the last change. No domain
+ * is enabled for it: with `Page.enable` dialogs would wait for an answer.
  */
 export class Screencast {
   readonly page: string;
@@ -41,6 +46,9 @@ export class Screencast {
   #sessionId: string | null = null;
   #isStopped = false;
   #shot: Shot | null = null;
+  #shotAt = -Infinity;
+  #begunAt = -Infinity;
+  #rest: NodeJS.Timeout | undefined;
 
   constructor(client: OwnClient, page: string, picture: Picture, onShot: () => void) {
     this.page = page;
@@ -65,7 +73,7 @@ export class Screencast {
     const { quality, maxWidth } = this.#picture;
     if (quality === picture.quality && maxWidth === picture.maxWidth) return;
     this.#picture = picture;
-    void this.#call("Page.stopScreencast").then(() => this.#start());
+    this.#begin();
   }
 
   hear({ method, params }: CdpEvent): void {
@@ -77,11 +85,32 @@ export class Screencast {
     const shot = shotOf(this.page, frame);
     if (!shot) return;
     this.#shot = shot;
+    this.#awaitRest();
     this.#onShot();
+  }
+
+  #awaitRest(): void {
+    const now = performance.now();
+    // The first picture after a beginning is that of a page at rest.
+    const isDense = now - this.#shotAt < DENSE_MS && now - this.#begunAt > DENSE_MS;
+    this.#shotAt = now;
+    if (!isDense && this.#rest === undefined) return;
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => {
+      this.#rest = undefined;
+      this.#begin();
+    }, REST_MS);
+  }
+
+  /** Begins the pictures anew, with one of now. */
+  #begin(): void {
+    this.#begunAt = performance.now();
+    void this.#call("Page.stopScreencast").then(() => this.#start());
   }
 
   stop(): void {
     this.#isStopped = true;
+    clearTimeout(this.#rest);
     const sessionId = this.#sessionId;
     this.#sessionId = null;
     if (sessionId) void this.#client.call("Target.detachFromTarget", { sessionId }).catch(() => {});
