@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RecordingMask } from "@svc/contract/browser/recording.ts";
+import { PDF_SCRIPT } from "./pdf-script.ts";
 import { PICTURES_SCRIPT } from "./pictures-script.ts";
 import { STILL_SCRIPT } from "./still-script.ts";
 
@@ -15,6 +16,9 @@ const RECORDER = "__svcRecorder";
  * up to `ms` for the last pictures.
  */
 export const take = (ms: number): string => `globalThis.${RECORDER}?.take(${ms}) ?? ""`;
+/** Gives a document the picture of the screen that it has asked for, and its own place in there; an empty text: there is none. */
+export const screenGiven = (data: string, left: number, top: number): string =>
+  `globalThis.${RECORDER}?.screenGiven(${JSON.stringify([data, left, top])})`;
 /** A document was opened anew by `document.open`, which takes its listeners away. */
 export const AGAIN = `globalThis.${RECORDER}?.again()`;
 
@@ -245,7 +249,7 @@ const LISTEN = `
     takenAt = performance.now();
     return join();
   };
-  const take = (ms) => (pictured.size === 0 || document.hidden ? takeNow() : lookLast(ms).then(takeNow));`;
+  const take = (ms) => (ms === 0 || pictured.size === 0 || document.hidden ? takeNow() : lookLast(ms).then(takeNow));`;
 
 /** Elements of which the mask `all` leaves the size. */
 const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", "embed"];
@@ -279,9 +283,10 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   ${BUFFER}
   ${STILL_SCRIPT}
   ${PICTURES_SCRIPT}
+  ${PDF_SCRIPT}
   ${BEGIN}
   ${LISTEN}
-  globalThis.${RECORDER} = { take, again };
+  globalThis.${RECORDER} = { take, again, screenGiven };
   listen();
 })()`;
 }
