@@ -14,7 +14,7 @@ import { mintUploadPath } from "./observer/upload-path.ts";
 import { jsonOf, readMessage } from "./observer/messages.ts";
 import { VIEWER_HEADER, Viewer, ViewerFacts } from "./observer/viewer.ts";
 import { TABS_ALONE, WatchOrders } from "./observer/watch-orders.ts";
-import { MALFORMED, NO_POOL, READ_ONLY, TAKEN } from "./observer/words.ts";
+import { EXPIRED, MALFORMED, NO_POOL, READ_ONLY, TAKEN } from "./observer/words.ts";
 import type { Handoff } from "./session/handoff.ts";
 
 const VIEWER = "viewer";
@@ -77,11 +77,7 @@ export class ObserverDO extends DurableObject<Env> {
     const now = Date.now();
     for (const viewer of this.#audience.all)
       if ((viewer.facts.expiresAt ?? Infinity) <= now)
-        this.#dismiss(
-          viewer,
-          CLOSE_CODES.tokenExpired,
-          "The token has expired: ask for a new one.",
-        );
+        this.#dismiss(viewer, CLOSE_CODES.tokenExpired, EXPIRED);
     if ((this.#custody.held?.until ?? Infinity) <= now) this.#audience.hide(this.#custody.end());
     this.#left();
     await this.#arm();
@@ -131,6 +127,11 @@ export class ObserverDO extends DurableObject<Env> {
     else this.#order({ type: "show" });
     await this.#arm();
     return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** Whether a person is there who has the session. */
+  hasPerson(): boolean {
+    return this.#audience.person !== null;
   }
 
   /** The session says who has it: a person who has it no more is let go. */

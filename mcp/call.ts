@@ -5,7 +5,7 @@ import { answerOf } from "./answer.ts";
 import { refusalOf } from "./errors.ts";
 import type { Home } from "./home.ts";
 import { readArguments } from "./input.ts";
-import type { Tool, ToolResult } from "./tool.ts";
+import { isOfBrowsers, type Tool, type ToolResult } from "./tool.ts";
 
 /** Time of a usual call: below the 60 s after which clients give up. */
 const PATIENCE_MS = 55_000;
@@ -65,7 +65,7 @@ async function inTurn(
   const context = { svc, WebSocket, defaultProfile, opened, progress, lease: LEASE, signal };
   const { sessionId: id } = args;
   if (tool.turn === "none" || typeof id !== "string") return tool.run(args, context);
-  const kind = tool.name.startsWith("svc_browser_") ? "browser" : "machine";
+  const kind = isOfBrowsers(tool) ? "browser" : "machine";
   const end = await home.turns.take({ kind, id }, { lastsMs, signal });
   try {
     return await tool.run(args, context);

@@ -1,12 +1,10 @@
 import type { Told } from "./told.ts";
-import type { Tool } from "./tool.ts";
+import { isOfBrowsers, type Tool } from "./tool.ts";
 
 const AGAIN = "Try again in a few seconds.";
 const IN_VAIN = "Trying again does not help";
 
 type Step = (told: Told, tool: Tool) => string;
-
-const isOfBrowsers = ({ name }: Tool): boolean => name.startsWith("svc_browser_");
 
 /** The next step, by the code of an error. A tool's own errors say it themselves. */
 const STEPS: Readonly<Record<string, Step>> = {
@@ -25,7 +23,8 @@ const STEPS: Readonly<Record<string, Step>> = {
     isOfBrowsers(tool)
       ? "Create a new one with svc_browser_create."
       : "svc_connect resumes one that is paused.",
-  HandoffActive: () => "Wait with svc_browser_await_login until the person is done.",
+  HandoffActive: () =>
+    "Wait with svc_browser_await_login until the person is done; a login of the service ends by itself.",
   Timeout: () => "What was asked for may still happen: look before you repeat it.",
   ConnectionFailed: () => "What was asked for may have happened: look before you repeat it.",
   InternalError: () => "If it happens again, report that id.",

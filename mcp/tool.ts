@@ -64,6 +64,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   run(args: z.output<Input>, context: ToolContext): Promise<ToolResult>;
 }
 
+/** Whether a tool works on browsers, by its name; all others work on sandboxes and desktops. */
+export const isOfBrowsers = ({ name }: Pick<Tool, "name">): boolean =>
+  name.startsWith("svc_browser_");
+
 /** Types a tool's `run` by its input. */
 export const defineTool = <Input extends z.ZodObject>(tool: Tool<Input>): Tool<Input> => tool;
 

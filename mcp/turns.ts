@@ -14,14 +14,17 @@ export interface TurnLimits {
 export interface Turns {
   /**
    * Waits until earlier calls on the session are over, and answers a function that ends the turn. Renews a browser's lease.
-   * Throws `HandoffActive` when a person has the session, and `SessionBusy` when too many calls wait.
+   * Throws `HandoffActive` when a person or the service itself has the session, and `SessionBusy` when too many calls wait.
    */
   take(subject: Subject, limits: TurnLimits): Promise<() => void>;
 }
 
-/** The refusal while a person has the session. */
+/** The refusal while a person has the session, or the service signs in for it. */
 export const handoffActive = (): ToolError =>
-  new ToolError("HandoffActive", "A person has this session, and tools are refused meanwhile.");
+  new ToolError(
+    "HandoffActive",
+    "A person has this session, or the service is signing in for it: tools are refused meanwhile.",
+  );
 
 /** The refusal of a call whose turn did not come. */
 export const sessionBusy = (): ToolError =>

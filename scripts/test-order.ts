@@ -60,6 +60,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   "test/gateway/sessions/background-release.test.ts": 34,
   "test/end-to-end/autologin.test.ts": 70,
   "test/end-to-end/handoff.test.ts": 40,
+  "test/end-to-end/live-page.test.ts": 40,
   "test/browser-pool/playwright.test.ts": 29,
   "test/browser-pool/contexts.test.ts": 28,
   "test/end-to-end/faults.test.ts": 26,

@@ -26,6 +26,12 @@ export interface CreateBrowserOptions extends CallOptions {
   wireVersion?: string | undefined;
 }
 
+/** How a profile is saved. */
+export interface SaveProfileOptions extends CallOptions {
+  /** A save with a key of one's own is made once, however often and by whomever of the org it is asked for. */
+  headers?: { "idempotency-key": string } | undefined;
+}
+
 /** Browser sessions (document 1, Endpoints). */
 export class Browsers {
   readonly #context: Context;
@@ -185,12 +191,12 @@ export class Browser extends Held {
   /** Saves cookies and storage as the next version of a profile: by its id, by name, or the one the session began with. */
   saveProfile(
     wanted: Sent<"POST /sessions/:id/save-profile"> = {},
-    options: CallOptions = {},
+    options: SaveProfileOptions = {},
   ): Promise<Answered<"POST /sessions/:id/save-profile">> {
     return this.#call("POST /sessions/:id/save-profile", {
       ...options,
       body: wanted,
-      isUnrepeatable: true,
+      creates: true,
     });
   }
 

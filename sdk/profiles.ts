@@ -42,7 +42,8 @@ export class Profiles {
     { lease, ...options }: LeaseOptions = {},
   ): Promise<Answered<"POST /profiles/:id/save">> {
     const body = { storageState: { ...storageState }, lease };
-    return this.#http.call("POST /profiles/:id/save", { ...options, params: { id }, body });
+    const request = { ...options, params: { id }, body, isUnrepeatable: true } as const;
+    return this.#http.call("POST /profiles/:id/save", request);
   }
 
   /** The versions that are kept, newest first. */
@@ -60,7 +61,8 @@ export class Profiles {
     version: number,
     { lease, ...options }: LeaseOptions = {},
   ): Promise<Answered<"POST /profiles/:id/restore">> {
-    const request = { ...options, params: { id }, body: { version, lease } };
+    const body = { version, lease };
+    const request = { ...options, params: { id }, body, isUnrepeatable: true } as const;
     return this.#http.call("POST /profiles/:id/restore", request);
   }
 

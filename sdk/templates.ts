@@ -73,7 +73,10 @@ export class Templates {
   }
 
   /** Follows a build's log to its end: each line once. */
-  async *logs(id: string, { signal }: CallOptions = {}): AsyncGenerator<TemplateLine, void> {
+  async *logs(
+    id: string,
+    { signal }: Pick<CallOptions, "signal"> = {},
+  ): AsyncGenerator<TemplateLine, void> {
     for (let offset = 0; ;) {
       const { entries, nextOffset, state } = await this.logPage(id, offset, { signal });
       yield* entries;

@@ -1,8 +1,8 @@
+import { LIMITS } from "@svc/contract/limits.ts";
 import { openSegments } from "../control-plane/usage.ts";
 import { logOf } from "@svc/contract/log.ts";
 
 const log = logOf("src");
-const OLD_MS = 10 * 60_000;
 const MOST_AT_ONCE = 50;
 
 /**
@@ -10,7 +10,7 @@ const MOST_AT_ONCE = 50;
  * segment sets its alarm at each look: so nothing is billed for ever should an alarm be lost.
  */
 export async function lookAtOpenSegments(env: Env, now: number): Promise<void> {
-  const segments = await openSegments(env.DB, now - OLD_MS, MOST_AT_ONCE);
+  const segments = await openSegments(env.DB, now - LIMITS.openSegmentMs, MOST_AT_ONCE);
   const looks = segments.map(async ({ id, kind }) => {
     if (kind === "browser") return env.SESSIONS.getByName(id).read();
     // A machine's segment has the number of its span after the id.

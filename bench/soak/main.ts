@@ -122,7 +122,10 @@ async function findings(
   const off = await reservationsOff(customer, CAP);
   const settled = await settle(place, before);
   const replays = recording ? await missingReplays(customer, record) : {};
-  await usageWritten(service.stateDir, record.created);
+  record.counts["seconds until all was billed"] = await usageWritten(
+    service.stateDir,
+    record.created,
+  );
   await service.stop();
   const remains = await takeRemains(place);
   runs.close();

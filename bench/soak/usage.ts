@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
+import { LIMITS } from "@svc/contract/limits.ts";
 import * as z from "zod";
 
 const Row = z.object({ id: z.string(), ended_at: z.number().nullable() });
@@ -16,14 +17,19 @@ export interface Usage {
 }
 
 const LOOK_MS = 1_000;
-/** A row is owed for a second at first, and for up to a minute once its writing has failed a few times. */
-const LOOKS = 120;
+/**
+ * A row is owed for a second at first, and for up to a minute once its writing has failed a few times. Where the alarm
+ * of its owner was lost with a killed gateway, the cron job has the owner write it.
+ */
+const PATIENCE_MS = LIMITS.openSegmentMs + LIMITS.cronMs + 60_000;
 
-/** Waits until every segment is written and closed, or for as long as that may take. */
-export async function usageWritten(stateDir: string, created: string[]): Promise<void> {
-  for (let look = 0; look < LOOKS; look += 1) {
+/** Waits until every segment is written and closed, or for as long as that may take; the seconds that it took. */
+export async function usageWritten(stateDir: string, created: string[]): Promise<number> {
+  const began = performance.now();
+  for (;;) {
     const { open, missing } = readUsage(stateDir, created);
-    if (open === 0 && missing === 0) return;
+    const waitedMs = performance.now() - began;
+    if ((open === 0 && missing === 0) || waitedMs > PATIENCE_MS) return Math.round(waitedMs / 1000);
     await pause(LOOK_MS);
   }
 }

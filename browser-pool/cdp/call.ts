@@ -13,6 +13,19 @@ const PARSED_BYTES = 600;
 /** No name or id that a browser knows is longer, whatever of it is escaped. */
 const LONGEST_NAME_BYTES = 4_096;
 
+/** Longer parameters are passed on as they are, never parsed: that would stop everybody. */
+const LONGEST_PARAMS_BYTES = 64 * 1024;
+
+/** Calls after which a page is no more what it was. */
+export const CLOSING: ReadonlySet<string> = new Set([
+  "Page.close",
+  "Page.navigate",
+  "Page.reload",
+  "Page.navigateToHistoryEntry",
+  "Target.closeTarget",
+  "Target.disposeBrowserContext",
+]);
+
 /** A call as a client sends it. */
 export interface ClientCall {
   id: number;
@@ -141,6 +154,14 @@ export function readCall(text: string): ClientCall | NoCall {
   const reader = new CallReader();
   reader.push(Buffer.from(text));
   return reader.end();
+}
+
+/** The parameters of a call that the pool passes on as its own. Throws for what is no JSON, or too long to be parsed. */
+export function paramsOf({ params, rawParams = [] }: ClientCall): JsonObject {
+  const bytes = rawParams.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > LONGEST_PARAMS_BYTES) throw new Error("The parameters are too long.");
+  const value: unknown = bytes > 0 ? JSON.parse(Buffer.concat(rawParams).toString()) : params;
+  return isObject(value) ? value : {};
 }
 
 /** A client's call as the browser is sent it: what the client said besides does not reach the browser. */

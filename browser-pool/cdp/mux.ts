@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { type ClientCall, messageOf } from "./call.ts";
+import { CLOSING, type ClientCall, messageOf } from "./call.ts";
 import { type Envelope, EnvelopeReader, type JsonObject, isObject } from "./envelope.ts";
 import { HiddenTargets } from "./hidden-targets.ts";
 import { Inflow } from "./inflow.ts";
 import { tooLongText } from "./message-ends.ts";
+import { OpenDialogs } from "./open-dialogs.ts";
 import { Outflow } from "./outflow.ts";
 import type { CdpPipe } from "./pipe.ts";
 import type { Route } from "./route.ts";
@@ -18,16 +19,6 @@ const CHILD_EVENTS: ReadonlySet<string | null> = new Set([
   "Target.detachedFromTarget",
 ]);
 
-/** Calls after which a page is no more what it was. */
-const CLOSING: ReadonlySet<string> = new Set([
-  "Page.close",
-  "Page.navigate",
-  "Page.reload",
-  "Page.navigateToHistoryEntry",
-  "Target.closeTarget",
-  "Target.disposeBrowserContext",
-]);
-
 /** The changes to messages between clients and browser that hide the forwarder from both. */
 export interface Wire {
   /** A message of the browser, as clients are to see it. */
@@ -36,9 +27,10 @@ export interface Wire {
   chained(call: ClientCall): ClientCall;
 }
 
-/** A target that has been attached, and that runs when its client lets it. */
-const Stopped = z.object({
-  waitingForDebugger: z.literal(true),
+/** A target that has been attached. */
+const Attached = z.object({
+  /** It runs when its client lets it. */
+  waitingForDebugger: z.boolean(),
   targetInfo: z.object({
     targetId: z.string(),
     type: z.string(),
@@ -72,6 +64,7 @@ export class CdpMux {
   readonly #clients = new Set<MuxClient>();
   readonly #own = new Map<number, OwnCall>();
   readonly #hidden = new HiddenTargets();
+  readonly #dialogs = new OpenDialogs(this.#tree, (...call) => this.call(...call));
   /** Null while a new target runs as soon as one client lets it. */
   #starts: Starts | null = null;
   /** Work that has to come before a page closes or goes elsewhere. */
@@ -171,6 +164,7 @@ export class CdpMux {
   }
 
   #pass(session: MuxSession, call: ClientCall): boolean {
+    if (this.#dialogs.takes(session, call)) return true;
     const { client } = session;
     const id = this.#nextId++;
     this.#tree.addCall(id, { client, clientId: call.id, method: call.method, session });
@@ -216,21 +210,23 @@ export class CdpMux {
     if (child && isAttached && this.#hidden.hides(session.client, child, envelope))
       return this.#letGo(session, child);
     if (child && isAttached) this.#begin(child, session, envelope);
+    this.#dialogs.hear(session, envelope);
     session.client.deliver(envelope, null, session.parent !== null);
     if (child && !isAttached) this.#forget(child);
   }
 
   #begin(child: string, session: MuxSession, envelope: Envelope): void {
-    this.#tree.addChild(child, session);
-    const stopped = this.#starts && Stopped.safeParse(envelope.object().params).data;
-    if (!stopped) return;
-    const { targetId, type, canAccessOpener } = stopped.targetInfo;
+    const attached = Attached.safeParse(envelope.object().params).data;
+    this.#tree.addChild(child, session, attached?.targetInfo.targetId ?? null);
+    if (!attached?.waitingForDebugger) return;
+    const { targetId, type, canAccessOpener } = attached.targetInfo;
     this.#starts?.stopped(targetId, child, startKindOf(type, canAccessOpener));
   }
 
   #forget(sessionId: string): void {
     this.#tree.forget(sessionId);
     this.#starts?.sweep();
+    this.#dialogs.sweep();
   }
 
   /** Lets go of a target that the browser has attached to a client that is not to see it. */
@@ -273,7 +269,7 @@ export class CdpMux {
   #adopt(envelope: Envelope, call: Call): void {
     const { result } = envelope.object();
     if (isObject(result) && typeof result.sessionId === "string")
-      this.#tree.addChild(result.sessionId, call.session);
+      this.#tree.addChild(result.sessionId, call.session, null);
   }
 
   #noteContext(envelope: Envelope): void {

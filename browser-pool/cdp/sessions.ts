@@ -29,6 +29,10 @@ export interface MuxSession {
   parent: MuxSession | null;
   children: Set<MuxSession>;
   calls: Set<number>;
+  /** Null for a client's own browser-level session. */
+  target: string | null;
+  /** Whether its client listens to the events of its page. */
+  hearsPage: boolean;
 }
 
 export interface Call {
@@ -60,9 +64,18 @@ export class SessionTree {
     this.#roots.set(client, this.#add(id, client, null));
   }
 
-  addChild(id: string, parent: MuxSession): void {
-    if (this.#sessions.has(id) || !this.#sessions.has(parent.id)) return;
-    parent.children.add(this.#add(id, parent.client, parent));
+  addChild(id: string, parent: MuxSession, target: string | null): void {
+    const known = this.#sessions.get(id);
+    if (known) known.target ??= target;
+    if (known || !this.#sessions.has(parent.id)) return;
+    const child = this.#add(id, parent.client, parent);
+    child.target = target;
+    parent.children.add(child);
+  }
+
+  /** The sessions of a target. */
+  of(target: string): MuxSession[] {
+    return [...this.#sessions.values()].filter((session) => session.target === target);
   }
 
   /** Forgets a session with its children and their calls: the browser answers them no more. */
@@ -102,12 +115,14 @@ export class SessionTree {
   }
 
   #add(id: string, client: MuxClient, parent: MuxSession | null): MuxSession {
-    const session = {
+    const session: MuxSession = {
       id,
       client,
       parent,
       children: new Set<MuxSession>(),
       calls: new Set<number>(),
+      target: null,
+      hearsPage: false,
     };
     this.#sessions.set(id, session);
     return session;

@@ -36,11 +36,14 @@ export interface PageScript {
 export interface Teller {
   tab: string;
   frameId: string | null;
+  document: WatchedDocument;
 }
 
 export interface PagesListener {
   /** The script of a document has told something. */
   told: (text: string, teller: Teller) => void;
+  /** A document has come. It is waited for before the document can tell anything. */
+  came?: (document: WatchedDocument) => Promise<void>;
   /** An event of a page that has to do with no frame's coming or going. */
   heard: (event: CdpEvent) => void;
   /** A tab has come, or goes to another page. */
@@ -69,6 +72,9 @@ export class WatchedPages {
   readonly #origins = new Map<string, string>();
   /** Documents that have come and cannot be asked yet, by frame. */
   readonly #coming = new Map<string, Promise<void>>();
+  /** What runs in documents to come after the script, and its name in each session. */
+  #also: string | null = null;
+  #added = new Map<string, Promise<JsonObject>>();
 
   constructor(mux: CdpMux, script: PageScript, listener: PagesListener) {
     this.#script = script;
@@ -121,6 +127,27 @@ export class WatchedPages {
     await Promise.all(this.#coming.values());
   }
 
+  /** Has a text run in each document to come, after the script; null: nothing. In force when this resolves. */
+  async also(text: string | null): Promise<void> {
+    const former = this.#added;
+    this.#added = new Map();
+    this.#also = text;
+    const added = [...this.#tabs.keys()].map((sessionId) => this.#add(sessionId));
+    const removed = [...former].map(async ([sessionId, script]) => {
+      const { identifier } = await script;
+      await this.call("Page.removeScriptToEvaluateOnNewDocument", { identifier }, sessionId);
+    });
+    await Promise.all([...added, ...removed]);
+  }
+
+  async #add(sessionId: string): Promise<void> {
+    if (this.#also === null) return;
+    const script = { source: this.#also, worldName: this.#script.world };
+    const added = this.call("Page.addScriptToEvaluateOnNewDocument", script, sessionId);
+    this.#added.set(sessionId, added);
+    await added;
+  }
+
   /** Rejects when the target has ended, or has gone on to another document. */
   ask(method: string, params: JsonObject, sessionId: string): Promise<JsonObject> {
     return this.#client.call(method, params, sessionId);
@@ -148,7 +175,9 @@ export class WatchedPages {
       sessionId,
     );
     if (typeof contextId !== "number" || !this.#tabs.has(sessionId)) return;
-    this.documents.set(frameId, { sessionId, contextId });
+    const document = { sessionId, contextId };
+    this.documents.set(frameId, document);
+    await this.#listener.came?.(document);
     const binding = { name: this.#binding, executionContextId: contextId };
     await this.call("Runtime.addBinding", binding, sessionId);
   }
@@ -186,6 +215,7 @@ export class WatchedPages {
     // Nobody waits for answers: a target that is stopped gives none before it runs.
     void this.call("Page.enable", {}, sessionId);
     void this.call("Page.addScriptToEvaluateOnNewDocument", script, sessionId);
+    void this.#add(sessionId);
     void this.call("Target.setAutoAttach", this.#attach, sessionId);
     if (this.#script.isAwaited) void this.call(RESUME, {}, sessionId);
     // The frame of a target has the target's name.
@@ -204,9 +234,10 @@ export class WatchedPages {
 
   #called(called: z.infer<typeof Called> | undefined, sessionId: string | null): void {
     const tab = this.tabOf(sessionId);
-    if (!called || tab === null || called.name !== this.#binding) return;
-    const frameId = this.#frameOf(called.executionContextId, sessionId);
-    this.#listener.told(called.payload, { tab, frameId });
+    if (!called || tab === null || sessionId === null || called.name !== this.#binding) return;
+    const { executionContextId: contextId, payload } = called;
+    const frameId = this.#frameOf(contextId, sessionId);
+    this.#listener.told(payload, { tab, frameId, document: { sessionId, contextId } });
   }
 
   #frameOf(contextId: number, sessionId: string | null): string | null {
@@ -218,6 +249,7 @@ export class WatchedPages {
   #forget(sessionId: string): void {
     const tab = this.tabOf(sessionId);
     this.#tabs.delete(sessionId);
+    this.#added.delete(sessionId);
     for (const [frameId, document] of this.documents) {
       if (document.sessionId !== sessionId) continue;
       this.documents.delete(frameId);

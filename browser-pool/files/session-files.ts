@@ -2,13 +2,14 @@ import { type FileHandle, chmod, link, lstat, mkdir, open, rename, rm } from "no
 import { constants } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
+import { fitName, freeName } from "@svc/contract/browser/file-name.ts";
 import type { SlotFile, SlotFileRefusal } from "@svc/contract/host-protocol/slot-files.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
 import { eachChunk } from "@svc/host-kit/each-chunk.ts";
-import { fitName, freeName } from "./names.ts";
 
 /** Where the browser sees the files of its session. It cannot write there. */
 export const SHOWN_AT = "/files";
+const NAMELESS = "download";
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /** A file that is open to be read. */
@@ -82,7 +83,7 @@ export class SessionFiles {
   /** The browser has begun a download. */
   begin(guid: string, proposed: string): void {
     if (this.#underway.has(guid) || this.#entries.size >= LIMITS.sessionFiles) return;
-    const name = freeName(fitName(proposed), (taken) => this.#entries.has(taken));
+    const name = freeName(fitName(proposed, NAMELESS), (taken) => this.#entries.has(taken));
     const state = "inProgress" as const;
     const entry: Entry = { name, bytes: 0, source: "download", state, at: Date.now() };
     this.#underway.set(guid, { entry, proposed });

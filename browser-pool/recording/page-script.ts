@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RecordingMask } from "@svc/contract/browser/recording.ts";
+import { HIDING_OPTIONS, HIDING_SCRIPT } from "./hiding-script.ts";
 import { PDF_SCRIPT } from "./pdf-script.ts";
 import { PICTURES_SCRIPT } from "./pictures-script.ts";
 import { STILL_SCRIPT } from "./still-script.ts";
@@ -19,6 +20,13 @@ export const take = (ms: number): string => `globalThis.${RECORDER}?.take(${ms})
 /** Gives a document the picture of the screen that it has asked for, and its own place in there; an empty text: there is none. */
 export const screenGiven = (data: string, left: number, top: number): string =>
   `globalThis.${RECORDER}?.screenGiven(${JSON.stringify([data, left, top])})`;
+/**
+ * Has a document hide all input from now on. It gives the lines of before, if it comes to it by `until` (ms since the epoch): later
+ * somebody may have typed, as they may in a document that comes later (0).
+ */
+export const hide = (until: number): string => `globalThis.${RECORDER}?.hide(${until}) ?? ""`;
+/** Has a document show again what is typed from now on. */
+export const SHOW = `globalThis.${RECORDER}?.show()`;
 /** A document was opened anew by `document.open`, which takes its listeners away. */
 export const AGAIN = `globalThis.${RECORDER}?.again()`;
 
@@ -129,6 +137,7 @@ const BUFFER = `
   };
   /** Tells an event; false where the document has said too much in this second: then the event is lost. */
   const emit = (event) => {
+    if (isHiding && isInput(event)) return true;
     const now = Math.floor(performance.now() / 1000);
     if (now !== second) spent = 0;
     second = now;
@@ -170,6 +179,7 @@ const BEGIN = `
         emit,
         maskInputFn: maskInput,
         ...(MASKS_ALL && { maskTextSelector: "*", blockSelector: [...BLOCKED].join() }),
+        ${HIDING_OPTIONS}
         ${COMMON}
       }) ?? (() => {});
     } catch {}
@@ -189,6 +199,7 @@ const LISTEN = `
   });
   const tell = () => {
     if (stop || !document.documentElement) return;
+    if (hasHidden) return begin();
     try {
       takeStill();
     } catch {
@@ -223,6 +234,7 @@ const LISTEN = `
   const finish = () => {
     if (stop) return catchUp();
     if (!document.documentElement || (isTold && eye.takeRecords().length === 0)) return;
+    if (hasHidden) return begin();
     try {
       takeStill();
       isTold &&= isPlain;
@@ -255,7 +267,7 @@ const LISTEN = `
 const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", "embed"];
 
 const masks = (mask: RecordingMask | null): string => `
-  const maskInput = (text, element) => ${mask === null ? "(isSecret(element) ? hidden(text) : text)" : "hidden(text)"};
+  const maskInput = (text, element) => ${mask === null ? "(isSecret(element) || hides(element, text) ? hidden(text) : text)" : "hidden(text)"};
   const MASKS_ALL = ${mask === "all"};
   const TAKES_PICTURES = ${mask === null};
   const BLOCKED = new Set(${JSON.stringify(mask === "all" ? BLOCKED : [])});`;
@@ -279,6 +291,7 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   const load = function (exports, module, define, console, customElements) {${rrweb}};
   const hidden = (text) => (text ? "********" : "");
   ${SECRETS}
+  ${HIDING_SCRIPT}
   ${masks(mask)}
   ${BUFFER}
   ${STILL_SCRIPT}
@@ -286,7 +299,7 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   ${PDF_SCRIPT}
   ${BEGIN}
   ${LISTEN}
-  globalThis.${RECORDER} = { take, again, screenGiven };
+  globalThis.${RECORDER} = { take, again, hide, show, screenGiven };
   listen();
 })()`;
 }

@@ -25,7 +25,7 @@ const ENCODED_AT_ONCE = 4;
 export const PICTURE = "svc.picture";
 
 /**
- * Pictures of what a canvas or a video shows: its own pixels, never what lies over it. `emit`, `rrweb`, `TAKES_PICTURES` and the means of
+ * Pictures of what a canvas or a video shows: its own pixels, never what lies over it. `emit`, `rrweb`, `hasHidden` and the means of
  * the still come from the page script, `isPdf` and `askForScreen` from that of PDFs.
  *
  * A page without such an element pays one search of each line: no timer runs, nothing is observed.
@@ -70,7 +70,7 @@ export const PICTURES_SCRIPT = `
     }));
   const meet = (element) => {
     if (nameOf(element) === "embed" && !isPdf(element)) return;
-    if (pictured.has(element) || pictured.size >= ${LIMITS.replayPicturedElements} || closestOf(element, ".rr-block")) return;
+    if (hasHidden || pictured.has(element) || pictured.size >= ${LIMITS.replayPicturedElements} || closestOf(element, ".rr-block")) return;
     pictured.set(element, { id: -1, isVisible: true, isBusy: false, nextAt: 0, eager: ${EAGER_FRAMES}, quality: ${QUALITY}, hash: null, name: null, url: null });
     observer().observe(element);
     lookNow();

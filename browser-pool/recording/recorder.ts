@@ -4,6 +4,7 @@ import type { ClientCall } from "../cdp/call.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
 import { type WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
+import { Hiding } from "./hiding.ts";
 import { AGAIN, WORLD, take } from "./page-script.ts";
 import { PdfPictures } from "./pdf-pictures.ts";
 import { ASK } from "./pdf-script.ts";
@@ -32,6 +33,7 @@ export type Sink = (line: string) => void;
 export class Recorder {
   readonly #pages: WatchedPages;
   readonly #pdfs: PdfPictures;
+  readonly #hiding: Hiding;
   readonly #sink: Sink;
   /** Texts that wait for a still which is unpacked: lines come in the order in which they were told. */
   #unpacking = 0;
@@ -41,10 +43,17 @@ export class Recorder {
   private constructor(mux: CdpMux, source: (binding: string) => string, sink: Sink) {
     const script = { world: WORLD, source, isAwaited: true };
     this.#pages = new WatchedPages(mux, script, {
-      told: (text, { tab, frameId }) => this.#add(text, tab, frameId ?? tab),
+      told: (text, { tab, frameId, document }) => {
+        if (!this.#hiding.isUnsure(document)) this.#add(text, tab, frameId ?? tab);
+      },
+      came: (document) => this.#hiding.came(document),
       heard: (event) => void this.#heard(event),
     });
     this.#pdfs = new PdfPictures(this.#pages);
+    this.#hiding = new Hiding(this.#pages, (text, frameId, { sessionId }) => {
+      const tab = this.#pages.tabOf(sessionId);
+      if (tab !== null) this.#add(text, tab, frameId);
+    });
     this.#sink = sink;
   }
 
@@ -66,6 +75,11 @@ export class Recorder {
     this.close();
     await this.#order;
     return taken !== LATE;
+  }
+
+  /** Hides all that is typed from now on, or no longer. In force when this resolves. */
+  hideInput(isHidden: boolean): Promise<void> {
+    return this.#hiding.set(isHidden);
   }
 
   /** Lets go of the browser at once. */
@@ -130,7 +144,7 @@ export class Recorder {
     const { result } = await this.#pages.call("Runtime.evaluate", ask, sessionId);
     const { value } = (result ?? {}) as { value?: unknown };
     if (typeof value !== "string" || tab === null) return false;
-    this.#add(value, tab, frameId);
+    if (!this.#hiding.isUnsure({ sessionId, contextId })) this.#add(value, tab, frameId);
     return true;
   }
 

@@ -48,6 +48,11 @@ export class Recording {
     });
   }
 
+  /** Hides all that is typed from now on, or no longer. In force when this resolves. */
+  async hideInput(isHidden: boolean): Promise<void> {
+    await this.#recorder?.hideInput(isHidden);
+  }
+
   /** Adds an event of the service itself in a tab. `tag` begins with the name of what tells of it, as in `captcha.solved`. */
   note(tag: string, tabId: string, payload: object): void {
     const { file } = this.#parts;

@@ -13,7 +13,7 @@ import { openCdp } from "./cdp.ts";
 import { discover } from "./discovery.ts";
 import { openFeed } from "./feed.ts";
 import { readFiles, writeFile } from "./files.ts";
-import { drain, endSlot, placeSlot, seeSlot, setSlotDomains } from "./slots.ts";
+import { drain, endSlot, handOff, placeSlot, seeSlot, setSlotDomains } from "./slots.ts";
 import { readState } from "./state.ts";
 import { openWire } from "./ws.ts";
 
@@ -23,6 +23,7 @@ const ROUTES = new Map<string, Record<string, (call: SlotCall) => Promise<void>>
   Object.entries({
     slots: { PUT: placeSlot, GET: seeSlot, DELETE: endSlot },
     "slots/allowed-domains": { POST: setSlotDomains },
+    "slots/handoff": { POST: handOff },
     "slots/feed": { POST: openFeed },
     "slots/state": { POST: readState },
     "slots/files": { GET: readFiles, HEAD: readFiles, PUT: writeFile },

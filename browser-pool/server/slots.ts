@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { type WireVersion, wireMismatchBody } from "@svc/contract/browser/wire-versions.ts";
 import {
   SlotDomains,
+  SlotHandoff,
   type SlotRefused,
   type SlotSeen,
   UNKNOWN_WISH,
@@ -74,6 +75,17 @@ export async function setSlotDomains({ sessions, log, id, request, response }: S
   session.slot.confine(domains);
   log.info({ slot: session.slot.number, domains: domains.length }, "domains_replaced");
   replyJson(response, 200, { ok: true });
+}
+
+/** POST /slots/:sessionId/handoff. In force when it is answered. */
+export async function handOff({ sessions, log, id, request, response }: SlotCall) {
+  const read = SlotHandoff.safeParse(await readJson(request, LIMITS.hostBodyBytes));
+  if (!read.success) return replyText(response, 400, "Malformed hand-off\n");
+  const session = sessions.get(id);
+  if (!session) return replyText(response, 404, "No such session\n");
+  await session.handedOff(read.data);
+  log.info({ slot: session.slot.number, ...read.data }, "handed_off");
+  replyText(response, 204);
 }
 
 /** POST /drain */

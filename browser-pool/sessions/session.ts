@@ -1,6 +1,6 @@
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { HostEndReason, SlotReport } from "@svc/contract/host-protocol/heartbeat.ts";
-import type { PlaceSlot, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
+import type { PlaceSlot, SlotHandoff, SlotPlaced } from "@svc/contract/host-protocol/slots.ts";
 import { setAlarm } from "@svc/host-kit/alarm.ts";
 import type { Feed } from "../observing/feed.ts";
 import type { Ladder } from "../proxies/ladder.ts";
@@ -35,6 +35,7 @@ export class Session {
   readonly #cancelDeadline: () => void;
   #feed: Feed | null = null;
   #goodbye: Goodbye | null = null;
+  #handoffSeq = -1;
 
   constructor(
     id: string,
@@ -68,6 +69,13 @@ export class Session {
     this.#feed = feed;
     // The session ended while the feed was opening.
     if (this.#goodbye) feed.end(this.#goodbye.code, this.#goodbye.reason);
+  }
+
+  /** Is told whether a hand-off is open, in whose time nothing that is typed is recorded. What was overtaken says nothing. */
+  async handedOff({ seq, isOpen }: SlotHandoff): Promise<void> {
+    if (seq < this.#handoffSeq) return;
+    this.#handoffSeq = seq;
+    await this.slot.hideInput(isOpen);
   }
 
   report(ended?: HostEndReason): SlotReport {

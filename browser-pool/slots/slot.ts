@@ -174,6 +174,11 @@ export class Slot implements SlotNames {
     await inBrowser(recording.begin(this.mux), LIMITS.recordingStartMs, this.died);
   }
 
+  /** Has the recording, if there is one, hide all that is typed from now on, or no longer. In force when this resolves. */
+  async hideInput(isHidden: boolean): Promise<void> {
+    await this.#recording?.hideInput(isHidden);
+  }
+
   /** Solves the captchas of the session that gets the slot, from now to its end. Rejects when that does not begin. */
   async solveCaptchas(options: CaptchaSolverOptions): Promise<void> {
     const onEvent = (event: CaptchaEvent): void => {

@@ -60,8 +60,9 @@ export class Shim {
 
   #hear({ method, params }: CdpEvent): void {
     if (method === "Target.detachedFromTarget") this.#sessions.delete(String(params.sessionId));
+    if (method !== "Target.attachedToTarget") return;
     const attached = Attached.safeParse(params).data;
-    if (method !== "Target.attachedToTarget" || !attached) return;
+    if (!attached) return;
     const { sessionId, targetInfo } = attached;
     this.#sessions.set(sessionId, targetInfo.type);
     const { type, canAccessOpener } = targetInfo;
@@ -72,6 +73,8 @@ export class Shim {
     // Nobody waits for answers: some targets give none before they run. What others call comes later, and is done later.
     void this.#override(sessionId, type);
     void this.#call("Target.setAutoAttach", ATTACH, sessionId);
+    // A dialog that opens while nobody is there waits as it does for a person: whoever comes is told of it (OpenDialogs).
+    if (type === "page") void this.#call("Page.enable", {}, sessionId);
     // When the browser answers, it has told all its clients of the target: what they have to set up is waited for.
     if (kind !== "each") await this.#client.call("Target.getTargetInfo").catch(() => {});
     await this.#call(RESUME, {}, sessionId);

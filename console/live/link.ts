@@ -1,3 +1,4 @@
+import type { HandoffStanding } from "@svc/contract/browser/handoff.ts";
 import type { FrameHead, TextMessage } from "@svc/contract/browser/observer.ts";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import type { Pass } from "./token.ts";
@@ -9,14 +10,16 @@ export interface Frame {
 }
 
 /** How a hand-off is over. `gone`: the session has ended. */
-export type Outcome = "completed" | "cancelled" | "expired" | "gone";
+export type Outcome = Exclude<HandoffStanding["status"], "pending" | "active">;
 
 /** The events that the page is told of. */
 export interface Hears {
-  frame: (frame: Frame) => void;
+  frame: (frame: Frame) => Promise<void>;
   text: (message: TextMessage) => void;
-  /** Whether what the person does arrives. */
-  connected: (isConnected: boolean) => void;
+  /** What the person does arrives. */
+  connected: () => void;
+  /** It does not, until `connected`. `isTaken`: somebody else has the session. */
+  away: (isTaken: boolean) => void;
   over: (outcome: Outcome) => void;
 }
 
@@ -47,8 +50,10 @@ export class Link {
   }
 
   async #connect(): Promise<void> {
-    const outcome = await this.#outcome();
-    if (outcome) return this.#end(outcome);
+    const standing = await this.#standing();
+    const { status } = standing ?? {};
+    if (status && status !== "pending" && status !== "active") return this.#end(status);
+    let isTaken = standing?.hasPerson === true;
     const { alias, token } = this.#pass;
     const url = new URL(`/ws/live/${alias}`, location.href.replace(/^http/, "ws"));
     url.searchParams.set("token", token);
@@ -57,19 +62,25 @@ export class Link {
     this.#socket = socket;
     socket.addEventListener("open", () => {
       this.#waitMs = SOONEST_MS;
-      this.#hears.connected(true);
+      isTaken = false;
+      this.#hears.connected();
     });
     socket.addEventListener("message", ({ data }: MessageEvent<string | ArrayBuffer>) =>
       this.#hear(data),
     );
-    socket.addEventListener("close", ({ code }) => this.#closed(code));
+    socket.addEventListener("close", ({ code }) => {
+      this.#hears.away(isTaken);
+      this.#closed(code);
+    });
   }
 
   #hear(data: string | ArrayBuffer): void {
     if (typeof data !== "string") {
       const frame = frameOf(data);
-      this.send({ type: "ack", seq: frame.head.seq });
-      return this.#hears.frame(frame);
+      const { seq } = frame.head;
+      // When it is drawn: a slow phone is sent fewer.
+      const taken = (): void => this.send({ type: "ack", seq });
+      return void this.#hears.frame(frame).then(taken, taken);
     }
     const message = JSON.parse(data) as TextMessage;
     if (message.type === "pages") this.send({ type: "ack", seq: message.seq });
@@ -77,25 +88,21 @@ export class Link {
   }
 
   #closed(code: number): void {
-    this.#hears.connected(false);
     if (code === CLOSE_CODES.tokenExpired) return this.#end("expired");
     if (code === CLOSE_CODES.gone || code === CLOSE_CODES.deadline) return this.#end("gone");
     setTimeout(() => void this.#connect(), code === CLOSE_CODES.normal ? 0 : this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, LATEST_MS);
   }
 
-  /** How the hand-off is over; null while it is not, or nobody can be asked. */
-  async #outcome(): Promise<Outcome | null> {
-    const { handoff, token, expiresAt } = this.#pass;
-    if (Date.now() >= expiresAt) return "expired";
+  /** How the hand-off stands, by the gateway's clock; null: nobody can be asked. */
+  async #standing(): Promise<HandoffStanding | null> {
+    const { handoff, token } = this.#pass;
     const headers = { authorization: `Bearer ${token}` };
     try {
       const signal = AbortSignal.timeout(ANSWER_MS);
       const answer = await fetch(`/console/live/${handoff}/standing`, { headers, signal });
-      if (answer.status === 401) return "expired";
-      if (!answer.ok) return null;
-      const { status } = (await answer.json()) as { status: Outcome | "pending" | "active" };
-      return status === "pending" || status === "active" ? null : status;
+      if (answer.status === 401) return { status: "expired" };
+      return answer.ok ? ((await answer.json()) as HandoffStanding) : null;
     } catch {
       // No network: the next try tells.
       return null;

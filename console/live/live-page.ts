@@ -6,11 +6,14 @@ import { PageFiles } from "./page-files.ts";
 import { Picture } from "./picture.ts";
 import { forwardPointer } from "./pointer.ts";
 import { type Pass, forgetPass } from "./token.ts";
+import { forwardText } from "./written-text.ts";
 import { part, showOver, showPlace, showTabs, tell } from "./view.ts";
 
 const LEAST_WIDTH = 160;
 const MOST_WIDTH = 1920;
 const AWAY = "Connecting to the browser…";
+const TAKEN =
+  "Somebody else has this browser, or another window of yours. It is yours when they leave.";
 
 /** A person's view of the session, and their hand in it. */
 export class LivePage {
@@ -18,19 +21,21 @@ export class LivePage {
   readonly #picture = new Picture(part("canvas", "picture"));
   readonly #keys = part("textarea", "keys");
   readonly #send = (message: object): void => this.#link.send(message);
+  readonly #note = (text: string): void => tell(part("p", "note"), text);
   readonly #dialog = new PageDialog(this.#send);
-  readonly #files = new PageFiles(this.#send, (text) => tell(part("p", "note"), text));
+  readonly #files = new PageFiles(this.#send, this.#note);
   readonly #link: Link;
   #pages: ObservedPage[] = [];
   #fitting = 0;
 
   constructor(pass: Pass) {
     this.#pass = pass;
-    tell(part("p", "note"), AWAY);
+    this.#note(AWAY);
     this.#link = new Link(pass, {
-      frame: (frame) => void this.#draw(frame),
+      frame: (frame) => this.#draw(frame),
       text: (message) => this.#hear(message),
-      connected: (isConnected) => this.#connected(isConnected),
+      connected: () => this.#connected(),
+      away: (isTaken) => this.#away(isTaken ? TAKEN : AWAY),
       over: (outcome) => this.#over(outcome),
     });
     const done = part("button", "done");
@@ -39,6 +44,7 @@ export class LivePage {
       this.#send({ type: "handoff", action: "cancel" }),
     );
     forwardPointer(this.#keys, this.#picture, this.#send);
+    forwardText(this.#keys, this.#send, this.#note);
     forwardKeyboard(this.#keys, this.#send, () => done.focus());
     addEventListener("resize", () => {
       clearTimeout(this.#fitting);
@@ -53,7 +59,6 @@ export class LivePage {
   }
 
   #hear(message: TextMessage): void {
-    const note = part("p", "note");
     switch (message.type) {
       case "handoff":
         return tell(part("p", "instructions"), message.instructions ?? "");
@@ -61,15 +66,18 @@ export class LivePage {
         this.#pages = message.pages;
         return this.#showWhere();
       case "state":
-        return tell(note, message.status === "away" ? AWAY : "");
+        return this.#note(message.status === "away" ? AWAY : "");
       case "dialog":
-        return this.#dialog.show(message);
+        return this.#dialog.show(
+          message,
+          this.#pages.find(({ id }) => id === message.page),
+        );
       case "fileChooser":
         return this.#files.asked(message);
       case "upload":
         return void this.#files.bring(message);
       case "error":
-        return tell(note, message.message);
+        return this.#note(message.message);
       case "hello":
         return;
     }
@@ -86,12 +94,23 @@ export class LivePage {
     });
   }
 
-  #connected(isConnected: boolean): void {
-    for (const id of ["done", "cancel"]) part("button", id).disabled = !isConnected;
-    tell(part("p", "note"), isConnected ? "" : AWAY);
-    if (!isConnected) return;
+  #connected(): void {
+    this.#enable(true);
+    this.#note("");
     this.#fit();
     this.#keys.focus({ preventScroll: true });
+  }
+
+  /** What the page has asked is over with the connection: the browser answers it with no. */
+  #away(why: string): void {
+    this.#enable(false);
+    this.#note(why);
+    this.#dialog.close();
+    this.#files.close();
+  }
+
+  #enable(isConnected: boolean): void {
+    for (const id of ["done", "cancel"]) part("button", id).disabled = !isConnected;
   }
 
   /** The picture is as large as it is shown, and no larger. */

@@ -1,9 +1,13 @@
 import type { PageAsks } from "@svc/contract/browser/take-over.ts";
-import { part, tell } from "./view.ts";
+import type { ObservedPage } from "@svc/contract/browser/observer.ts";
+import { part, placeOf, tell } from "./view.ts";
 
 type Asks = Extract<PageAsks, { type: "dialog" }>;
 
-/** The dialogs of the page: shown in one of this page's own, and answered by its buttons. */
+/**
+ * The dialogs of the page: shown over the picture, and answered by the buttons of one of this page's own. The page may ask
+ * without end: this page's own buttons stay in reach.
+ */
 export class PageDialog {
   readonly #box = part("dialog", "dialog");
   readonly #text = part("input", "dialog-text");
@@ -12,15 +16,14 @@ export class PageDialog {
     const close = (action: "accept" | "dismiss"): void => {
       if (!this.#box.open) return;
       const isPrompt = !part("label", "dialog-answer").hidden;
-      this.#box.close();
+      this.close();
       const text = action === "accept" && isPrompt && { text: this.#text.value };
       answer({ type: "dialog", action, ...text });
     };
     part("button", "dialog-yes").addEventListener("click", () => close("accept"));
     part("button", "dialog-no").addEventListener("click", () => close("dismiss"));
-    this.#box.addEventListener("cancel", (event) => {
-      event.preventDefault();
-      close("dismiss");
+    this.#box.addEventListener("keydown", ({ key, isComposing }) => {
+      if (key === "Escape" && !isComposing) close("dismiss");
     });
     this.#box.querySelector("form")?.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -28,13 +31,21 @@ export class PageDialog {
     });
   }
 
-  show({ kind, message = "", text = "" }: Asks): void {
-    if (kind === "gone") return this.#box.close();
+  /** `page`: the one that asks. */
+  show({ kind, message = "", text = "" }: Asks, page: ObservedPage | undefined): void {
+    if (kind === "gone") return this.close();
+    tell(part("p", "dialog-from"), `The page at ${placeOf(page)} says:`);
     const isLeaving = kind === "beforeunload";
     tell(part("p", "dialog-message"), isLeaving ? "Leave this page?" : message);
     part("label", "dialog-answer").hidden = kind !== "prompt";
     part("button", "dialog-no").hidden = kind === "alert";
     this.#text.value = text;
-    if (!this.#box.open) this.#box.showModal();
+    if (!this.#box.open) this.#box.show();
+    part("textarea", "keys").inert = true;
+  }
+
+  close(): void {
+    part("textarea", "keys").inert = false;
+    this.#box.close();
   }
 }

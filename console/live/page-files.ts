@@ -1,7 +1,11 @@
 import type { PageAsks } from "@svc/contract/browser/take-over.ts";
+import { fitName, freeName } from "@svc/contract/browser/file-name.ts";
+import { PERSON_LIMITS } from "@svc/contract/browser/person-limits.ts";
 import { part } from "./view.ts";
 
 type Asks = Extract<PageAsks, { type: "fileChooser" }>;
+const MOST = PERSON_LIMITS.files;
+
 type Send = (message: object) => void;
 
 /** Files that the page wants: the person chooses them here, and they are brought into the session first. */
@@ -12,7 +16,9 @@ export class PageFiles {
   readonly #input = part("input", "files-input");
   /** Files that are on their way, by name. */
   #going = new Map<string, File>();
-  #there: string[] = [];
+  /** Names that were chosen, in their order, and those of them that the session has. */
+  #chosenNames: string[] = [];
+  readonly #there = new Set<string>();
 
   constructor(send: Send, tell: (text: string) => void) {
     this.#send = send;
@@ -23,7 +29,7 @@ export class PageFiles {
   }
 
   asked({ kind }: Asks): void {
-    if (kind === "gone") return this.#box.close();
+    if (kind === "gone") return this.close();
     this.#input.multiple = kind === "several";
     this.#input.value = "";
     if (!this.#box.open) this.#box.showModal();
@@ -35,27 +41,35 @@ export class PageFiles {
     if (!file) return;
     const answer = await fetch(path, { method: "PUT", body: file }).catch(() => null);
     this.#going.delete(name);
-    if (answer?.ok) this.#there.push(name);
+    if (answer?.ok) this.#there.add(name);
     else this.#tell(`${name} could not be sent.`);
     if (this.#going.size > 0) return;
-    if (this.#there.length > 0)
-      this.#send({ type: "files", action: "give", names: this.#there.splice(0) });
+    const names = this.#chosenNames.filter((each) => this.#there.has(each));
+    if (names.length > 0) this.#send({ type: "files", action: "give", names });
     else this.#send({ type: "files", action: "cancel" });
   }
 
-  #chosen(files: File[]): void {
+  /** The page wants no files any more, or cannot be told of any. */
+  close(): void {
+    this.#going.clear();
     this.#box.close();
+  }
+
+  #chosen(files: File[]): void {
+    this.close();
     if (files.length === 0) return this.#send({ type: "files", action: "cancel" });
-    this.#there = [];
-    this.#going = new Map(files.slice(0, MOST_FILES).map((file) => [file.name, file]));
-    for (const name of this.#going.keys()) this.#send({ type: "askUpload", name });
+    if (files.length > MOST) this.#tell(`Only the first ${MOST} files are given to the page.`);
+    this.#there.clear();
+    for (const file of files.slice(0, MOST)) {
+      const name = freeName(fitName(file.name, "file"), (taken) => this.#going.has(taken));
+      this.#going.set(name, file);
+    }
+    this.#chosenNames = [...this.#going.keys()];
+    for (const name of this.#chosenNames) this.#send({ type: "askUpload", name });
   }
 
   #cancel(): void {
-    this.#box.close();
+    this.close();
     this.#send({ type: "files", action: "cancel" });
   }
 }
-
-/** The most files that a page is given at once. */
-const MOST_FILES = 16;

@@ -1,3 +1,4 @@
+import { PERSON_LIMITS } from "@svc/contract/browser/person-limits.ts";
 import type { Picture } from "./picture.ts";
 
 type Send = (message: object) => void;
@@ -14,13 +15,17 @@ export const modsOf = (event: MouseEvent | KeyboardEvent): number =>
 /** Sends what the mouse, or a finger, does over the picture. */
 export function forwardPointer(surface: HTMLElement, picture: Picture, send: Send): void {
   const mouse = (event: MouseEvent, message: object): void =>
-    send({ type: "mouse", ...picture.at(event), mods: modsOf(event), ...message });
+    send({ type: "mouse", ...placeIn(picture, event), mods: modsOf(event), ...message });
   /** Moves are sent with the next picture of this window: a fast mouse has more than anybody sees. */
   let moved: MouseEvent | null = null;
   const flush = (): void => {
     if (moved) mouse(moved, { action: "move", button: heldBy(moved) });
     moved = null;
   };
+  // A button that goes down here comes up here, wherever the mouse is by then.
+  surface.addEventListener("pointerdown", ({ pointerId, pointerType }) => {
+    if (pointerType === "mouse") surface.setPointerCapture(pointerId);
+  });
   surface.addEventListener("mousemove", (event) => {
     if (!moved) requestAnimationFrame(flush);
     moved = event;
@@ -36,38 +41,64 @@ export function forwardPointer(surface: HTMLElement, picture: Picture, send: Sen
       event.preventDefault();
       surface.focus({ preventScroll: true });
     });
-  surface.addEventListener("contextmenu", (event) => event.preventDefault());
+  // The menu of a finger is the phone's own: by it a person pastes.
+  surface.addEventListener("contextmenu", (event) => {
+    if (!("pointerType" in event) || event.pointerType !== "touch") event.preventDefault();
+  });
   surface.addEventListener(
     "wheel",
     (event) => {
       event.preventDefault();
       const unit = UNITS[event.deltaMode] ?? 1;
-      mouse(event, { action: "wheel", dx: event.deltaX * unit, dy: event.deltaY * unit });
+      const turned = { dx: bounded(event.deltaX * unit), dy: bounded(event.deltaY * unit) };
+      mouse(event, { action: "wheel", ...turned });
     },
     { passive: false },
   );
   forwardTouch(surface, picture, send);
 }
 
-/** A finger that moves scrolls; one that does not is a click, by the mouse events that browsers make of it. */
+/**
+ * A finger that moves scrolls; one that does not is a click, by the mouse events that browsers make of it. Two are the
+ * phone's own, which makes the picture larger.
+ */
 function forwardTouch(surface: HTMLElement, picture: Picture, send: Send): void {
   let last: Touch | null = null;
-  surface.addEventListener("touchstart", ({ touches }) => (last = touches[0] ?? null), {
-    passive: true,
-  });
+  const begin = ({ touches }: TouchEvent): void => {
+    last = touches.length === 1 ? (touches[0] ?? null) : null;
+  };
+  surface.addEventListener("touchstart", begin, { passive: true });
+  surface.addEventListener("touchend", begin, { passive: true });
   surface.addEventListener(
     "touchmove",
     (event) => {
-      const [touch] = event.touches;
-      if (!touch || !last) return;
+      const [touch, second] = event.touches;
+      if (!touch || !last || second) return;
       event.preventDefault();
-      const from = picture.at(last);
-      const to = picture.at(touch);
-      send({ type: "mouse", action: "wheel", ...to, dx: from.x - to.x, dy: from.y - to.y });
+      const from = placeIn(picture, last);
+      const to = placeIn(picture, touch);
+      // What is scrolled is counted in pixels of the page, which are more than those of a small picture.
+      const turned = { dx: (from.x - to.x) / to.scale, dy: (from.y - to.y) / to.scale };
+      send({
+        type: "mouse",
+        action: "wheel",
+        ...to,
+        dx: bounded(turned.dx),
+        dy: bounded(turned.dy),
+      });
       last = touch;
     },
     { passive: false },
   );
+}
+
+/** A message holds no more: whoever sends more is taken for a program that is out of order. */
+const bounded = (pixels: number): number =>
+  Math.min(Math.max(pixels, -PERSON_LIMITS.pixels), PERSON_LIMITS.pixels);
+
+function placeIn(picture: Picture, point: { clientX: number; clientY: number }) {
+  const { x, y, scale } = picture.at(point);
+  return { x: bounded(x), y: bounded(y), scale };
 }
 
 const heldBy = ({ buttons }: MouseEvent): string =>

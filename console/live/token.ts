@@ -4,8 +4,6 @@ export interface Pass {
   /** The name of the session on /ws/live. */
   alias: string;
   handoff: string;
-  /** Ms since the epoch. */
-  expiresAt: number;
 }
 
 /**
@@ -30,12 +28,11 @@ export function forgetPass({ handoff }: Pass): void {
 function passOf(handoff: string, token: string): Pass | null {
   try {
     const payload = token.split(".")[1] ?? "";
-    const { sub, hid, exp } = JSON.parse(atob(payload.replace(/-/g, "+").replace(/_/g, "/"))) as {
+    const { sub, hid } = JSON.parse(atob(payload.replace(/-/g, "+").replace(/_/g, "/"))) as {
       sub: string;
       hid: string;
-      exp: number;
     };
-    return hid === handoff ? { token, alias: sub, handoff, expiresAt: exp * 1_000 } : null;
+    return hid === handoff ? { token, alias: sub, handoff } : null;
   } catch {
     return null;
   }

@@ -19,19 +19,30 @@ export function tell(place: HTMLElement, text: string): void {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
+const urlOf = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null);
+
+/** Where a page is, as a person is to know it: its host. A page that a site has made of bytes is the site's. */
+export function placeOf(page: ObservedPage | undefined): string {
+  const url = urlOf(page?.url ?? "");
+  if (!url || url.protocol === "about:") return "a blank page";
+  const site = url.protocol === "blob:" ? urlOf(url.origin) : url;
+  return site?.host || `no site (${url.protocol})`;
+}
+
 /** The name of the page's host, which a person is to know before they type a password. */
 export function showPlace(page: ObservedPage | undefined): void {
-  const url = page && URL.canParse(page.url) ? new URL(page.url) : null;
-  part("h1", "host").textContent = url?.host || "a blank page";
+  const url = urlOf(page?.url ?? "");
+  const place = placeOf(page);
+  part("h1", "host").textContent = place;
   const isPlain = url?.protocol === "http:" && !LOOPBACK.test(url.hostname);
   tell(
     part("p", "warning"),
     isPlain ? "Not encrypted: others on the way can read what you type." : "",
   );
-  document.title = `${url?.host || "Blank page"} - live browser`;
+  document.title = `${place} - live browser`;
 }
 
-/** The tabs of the browser, when there is a choice. */
+/** The tabs of the browser, when there is a choice. A tab keeps its button: titles may change while one is clicked. */
 export function showTabs(
   pages: ObservedPage[],
   shown: string | null,
@@ -39,16 +50,27 @@ export function showTabs(
 ): void {
   const bar = part("nav", "tabs");
   bar.hidden = pages.length < 2;
-  bar.replaceChildren(
-    ...pages.map(({ id, title, url }) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = title || url || "New tab";
-      button.setAttribute("aria-current", String(id === shown));
-      button.addEventListener("click", () => choose(id));
-      return button;
-    }),
+  const before = new Map(
+    [...bar.querySelectorAll("button")].map((button) => [button.dataset["page"], button]),
   );
+  const buttons = pages.map(({ id, title, url }) => {
+    const button = before.get(id) ?? newTab(id, choose);
+    button.textContent = title || url || "New tab";
+    button.setAttribute("aria-current", String(id === shown));
+    return button;
+  });
+  for (const [id, button] of before) if (!pages.some((page) => page.id === id)) button.remove();
+  // A button that is where it belongs is not moved: it would lose the focus.
+  for (const [at, button] of buttons.entries())
+    if (bar.children[at] !== button) bar.insertBefore(button, bar.children[at] ?? null);
+}
+
+function newTab(page: string, choose: (id: string) => void): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.dataset["page"] = page;
+  button.addEventListener("click", () => choose(page));
+  return button;
 }
 
 const OUTCOMES: Record<Outcome, [title: string, text: string]> = {

@@ -22,5 +22,7 @@ export type HandoffBegun = z.infer<typeof HandoffBegun>;
 /** The state of a hand-off, as its page learns it before it opens its socket. `gone`: the session has ended. */
 export const HandoffStanding = z.object({
   status: z.enum([...Handoff.shape.status.options, "gone"]),
+  /** A person is there now: another one is refused. */
+  hasPerson: z.literal(true).exactOptional(),
 });
 export type HandoffStanding = z.infer<typeof HandoffStanding>;

@@ -1,18 +1,14 @@
 import * as z from "zod";
-import { LIMITS } from "../limits.ts";
+import { FILE_NAME_BYTES, UNFIT, bytesOf } from "./file-name.ts";
 
-const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
-
-/** Control characters, those that turn the direction of a line, and what no file system takes. */
-const UNFIT = /[\p{Cc}\p{Surrogate}\u202A-\u202E\u2066-\u2069/]/u;
 const UNFIT_TEXT = "no /, no control characters, none that turn the direction of a line";
 
 /** The name of a session's file: the last part of a path, and the name that a page sees. */
 export const SessionFileName = z
   .string()
   .min(1)
-  .refine((name) => bytesOf(name) <= LIMITS.sessionFileNameBytes, {
-    error: `at most ${LIMITS.sessionFileNameBytes} bytes`,
+  .refine((name) => bytesOf(name) <= FILE_NAME_BYTES, {
+    error: `at most ${FILE_NAME_BYTES} bytes`,
   })
   .refine((name) => !UNFIT.test(name), { error: UNFIT_TEXT })
   .refine((name) => name !== "." && name !== "..", { error: "not . or .." });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { PERSON_LIMITS } from "./person-limits.ts";
 import { SessionFileName } from "./session-file.ts";
 
 /** Taking a session over (docs/OBSERVING.md): its hand-off as REST shows it, and what the person may send on `/ws/live`. */
@@ -49,7 +50,7 @@ export const LiveToken = z.object({
 export type LiveToken = z.infer<typeof LiveToken>;
 
 /** In pixels of the frame. */
-const place = z.number().min(-10_000).max(10_000);
+const place = z.number().min(-PERSON_LIMITS.pixels).max(PERSON_LIMITS.pixels);
 /** As DevTools has them: 1 alt, 2 ctrl, 4 meta, 8 shift. */
 const mods = z.int().min(0).max(15).default(0);
 /** Where a person may go by `nav`. */
@@ -81,7 +82,7 @@ export const InputMessage = z.discriminatedUnion("type", [
     mods,
   }),
   /** Pasted, or written by an input method. */
-  z.object({ type: z.literal("text"), text: z.string().max(32_768) }),
+  z.object({ type: z.literal("text"), text: z.string().max(PERSON_LIMITS.textCharacters) }),
   z.discriminatedUnion("action", [
     z.object({ type: z.literal("nav"), action: z.literal("goto"), url: z.string().max(2_048) }),
     z.object({ type: z.literal("nav"), action: z.enum(["back", "forward", "reload", "stop"]) }),
@@ -103,7 +104,7 @@ export const InputMessage = z.discriminatedUnion("type", [
     z.object({
       type: z.literal("files"),
       action: z.literal("give"),
-      names: z.array(SessionFileName).min(1).max(16),
+      names: z.array(SessionFileName).min(1).max(PERSON_LIMITS.files),
     }),
     z.object({ type: z.literal("files"), action: z.literal("cancel") }),
   ]),

@@ -79,6 +79,10 @@ export type SlotDiscovery = z.infer<typeof SlotDiscovery>;
 export const SlotDomains = z.object({ domains: z.array(z.string()) });
 export type SlotDomains = z.infer<typeof SlotDomains>;
 
+/** POST /slots/:sessionId/handoff -> 204: whether a hand-off is open, and the number of this news: what was overtaken says nothing. */
+export const SlotHandoff = z.strictObject({ seq: z.int().nonnegative(), isOpen: z.boolean() });
+export type SlotHandoff = z.infer<typeof SlotHandoff>;
+
 /** 201 of PUT /slots/:sessionId. */
 export const SlotPlaced = z.object({
   acquiredMs: z.number().nonnegative(),

@@ -24,6 +24,7 @@ export const HANDOFFS = {
       "InvalidSessionId",
       "NotRunning",
       "HandoffActive",
+      "PoolUnreachable",
       "ObjectUnavailable",
     ],
   },

@@ -3,6 +3,7 @@ import {
   type PlaceSlot,
   SlotDiscovery,
   type SlotDomains,
+  type SlotHandoff,
   SlotPlaced,
   SlotRefused,
   SlotSeen,
@@ -186,6 +187,24 @@ export async function setSlotDomains(
     noteFault("POST /slots/:id/allowed-domains", error);
     return "unreachable";
   }
+}
+
+/** Tells a host whether a hand-off of a session is open. Throws when the host has not taken it; false: it does not hold the session. */
+export async function tellHandoff(
+  env: Env,
+  base: string,
+  subject: Subject,
+  body: SlotHandoff,
+): Promise<boolean> {
+  const url = hostUrl(base, "slots", subject.id, "handoff");
+  const init = { method: "POST", body: JSON.stringify(body) };
+  return within(LIMITS.hidingMs + LIMITS.hostAnswerMs, async (signal) => {
+    const response = await call(env, url, subject, { ...init, signal });
+    await response.body?.cancel();
+    if (response.status === 404) return false;
+    if (response.status !== 204) throw new Error(`the host answered ${response.status}`);
+    return true;
+  });
 }
 
 /** Has the pool of a session dial in with what its browser shows; false when it has not. */

@@ -77,11 +77,11 @@ function giveUpAt({ createdAt, acquireMs, ...order }: CreateSessionOrder): numbe
 }
 
 function newSession(order: CreateSessionOrder): StoredSession {
-  const { id, org, kind, createdAt, allowedDomains, profileId } = order;
+  const { id, org, kind, createdAt, allowedDomains, profileId, recording } = order;
   const facts = { id, org, kind, createdAt, profileId, expiresAt: expiryOf(order) };
   const state = { status: "creating", giveUpAt: giveUpAt(order) } as const;
-  const isConfined = allowedDomains !== null;
-  return { ...facts, isConfined, state, place: null, owed: [], retryAt: null };
+  const rules = { isConfined: allowedDomains !== null, isRecorded: recording !== null };
+  return { ...facts, ...rules, state, place: null, owed: [], retryAt: null };
 }
 
 function reserve({ env }: LiveSession, order: CreateSessionOrder): Promise<Refusal | null> {

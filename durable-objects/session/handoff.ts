@@ -1,3 +1,4 @@
+import type { SlotHandoff } from "@svc/contract/host-protocol/slots.ts";
 import type { HandoffKind, HandoffStatus } from "@svc/contract/browser/take-over.ts";
 
 /** The purpose and the conditions with which a hand-off begins. */
@@ -11,6 +12,8 @@ export interface HandoffWish {
 /** A session in the hands of a person, or of its own login. Times are ms since the epoch. */
 export interface Handoff extends HandoffWish {
   id: string;
+  /** Which of the session's hand-offs it is, from 1 on. Absent in records of an earlier version. */
+  number?: number;
   status: HandoffStatus;
   createdAt: number;
   expiresAt: number;
@@ -38,6 +41,14 @@ export const isOpen = (handoff: Handoff | undefined): handoff is Handoff =>
 export const isTaken = (handoff: Handoff | undefined): handoff is Handoff =>
   handoff?.status === "active";
 
+const numberOf = (handoff: Handoff | undefined): number => handoff?.number ?? 0;
+
+/** The number of the news that a hand-off is open, or over: news that was overtaken is known by it. */
+export const newsOf = (handoff: Handoff): SlotHandoff => {
+  const isNews = isOpen(handoff);
+  return { seq: 2 * numberOf(handoff) + (isNews ? 0 : 1), isOpen: isNews };
+};
+
 /** What an event makes of a session's hand-off. One at a time: what names another one says nothing. */
 export function stepHandoff(
   handoff: Handoff | undefined,
@@ -49,7 +60,8 @@ export function stepHandoff(
     const { id, expiresAt, wish } = event;
     // The service has the session at once: nobody has to come.
     const status = wish.kind === "autologin" ? "active" : "pending";
-    return { id, status, createdAt: now, expiresAt, ...wish };
+    const number = numberOf(handoff) + 1;
+    return { id, number, status, createdAt: now, expiresAt, ...wish };
   }
   if (!isOpen(handoff) || handoff.id !== event.id) return handoff;
   // No person takes the place of the service.

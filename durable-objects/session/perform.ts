@@ -1,7 +1,8 @@
 import { writeSegment } from "../../control-plane/usage.ts";
-import { endSlot, seeSlot } from "../host-calls/slots.ts";
+import { endSlot, seeSlot, tellHandoff } from "../host-calls/slots.ts";
 import { notePlacement } from "../host/placement.ts";
 import type { SessionDuty } from "./duties.ts";
+import { isOpen, newsOf } from "./handoff.ts";
 import type { StoredSession } from "./record.ts";
 import type { SessionState } from "./state.ts";
 import { type SessionEvent, eventOf } from "./transitions.ts";
@@ -27,6 +28,9 @@ export async function perform(
     case "handoff":
       await tellViewers(env, session);
       return [];
+    case "hiding":
+      await showAgain(env, session);
+      return [];
     case "presence":
       return askPresence(env, session);
     case "slot":
@@ -40,6 +44,14 @@ export async function perform(
 async function tellViewers(env: Env, { id, state }: StoredSession): Promise<void> {
   const handoff = state.status === "active" ? state.handoff : undefined;
   if (handoff) await env.OBSERVERS.getByName(id).handoffIs(id, handoff);
+}
+
+/** Tells the pool that a hand-off is over. The beginning of another one has told it more. */
+async function showAgain(env: Env, session: StoredSession): Promise<void> {
+  const { state, place } = session;
+  const handoff = state.status === "active" ? state.handoff : undefined;
+  if (handoff && !isOpen(handoff) && place)
+    await tellHandoff(env, place.url, session, newsOf(handoff));
 }
 
 /** Asks the host for its count of the session's sockets. A host that does not hold the session has lost it. */

@@ -17,6 +17,8 @@ export interface StoredSession {
   expiresAt: number;
   /** Whether it was created with allowedDomains: only then can they be changed. */
   isConfined: boolean;
+  /** Absent in records of an earlier version, of sessions that may be recorded. */
+  isRecorded?: boolean;
   /** The profile that it began with. Null or absent: none. */
   profileId?: string | null;
   state: SessionState;
@@ -30,6 +32,9 @@ export interface StoredSession {
   owed: SessionDuty[];
   retryAt: number | null;
 }
+
+/** Whether a recording may have to hide what is typed. */
+export const isRecorded = (session: StoredSession): boolean => session.isRecorded !== false;
 
 /** What an operation on a session works with. */
 export interface LiveSession {

@@ -1,7 +1,7 @@
 import type { CodeAnswer, CodeResult } from "@svc/sdk/channel/code.ts";
+import { PICTURE_BASE64 } from "../answer.ts";
 import type { Block, ToolResult } from "../tool.ts";
 import { clip } from "./clipped-text.ts";
-import { PICTURE_BASE64 } from "./picture.ts";
 
 /** Pictures of one answer: so many, and so much base64 together. */
 const PICTURES_MOST = 10;

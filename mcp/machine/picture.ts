@@ -1,13 +1,11 @@
 import type { Screenshot } from "@svc/sdk/channel/computer.ts";
 import { ControlError } from "@svc/sdk/errors.ts";
+import { PICTURE_BASE64 } from "../answer.ts";
 import type { Block } from "../tool.ts";
 import { toBase64 } from "./base64.ts";
 import type { Machine } from "./connection.ts";
 
-/** Longest picture of an answer, in base64: clients cut or refuse more. */
-export const PICTURE_BASE64 = 700_000;
-
-/** The same in bytes of the file. */
+/** The longest picture of an answer, in bytes. */
 export const PICTURE_BYTES = Math.floor(PICTURE_BASE64 / 4) * 3;
 
 /** How long an action's picture waits for the screen to rest: a program may draw for ever. */

@@ -27,13 +27,15 @@ export async function withTabs<Result>(
 ): Promise<Result> {
   const cdpEndpoint = await endpointOf(svc, sessionId, signal);
   let cdp: Cdp | undefined;
+  let tabs: Tabs | undefined;
   try {
     cdp = await Cdp.connect(cdpEndpoint, { signal, WebSocket });
-    return await work(await Tabs.open(cdp, signal));
+    tabs = await Tabs.open(cdp, signal);
+    return await work(tabs);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (error instanceof TimeoutError) throw SILENT;
-    if (!(error instanceof ConnectionError)) throw error;
+    if (error instanceof TimeoutError && tabs) throw SILENT;
+    if (!(error instanceof ConnectionError || error instanceof TimeoutError)) throw error;
     // The session's record knows best why a connection is lost.
     await endpointOf(svc, sessionId, signal);
     throw unreachable(`: ${error.message}`);
@@ -46,7 +48,7 @@ async function endpointOf(svc: Svc, sessionId: string, signal: AbortSignal): Pro
   const record = await svc.browsers.get(sessionId, { signal });
   const { status, cdpEndpoint, closeReason = status } = record;
   if (status === "active" && cdpEndpoint) return cdpEndpoint;
-  // The URL of a browser opens it for a time; the browser itself may live longer.
+  // The URL of a browser opens it for a time (document 1, Limits); the browser itself may live longer.
   if (status === "active") throw tooOld();
   if (status === "unknown") throw unreachable();
   throw new ToolError("NotRunning", `This browser has ended (${closeReason}).`);

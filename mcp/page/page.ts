@@ -12,7 +12,8 @@ export interface Dialog {
   message: string;
 }
 
-const URL_LENGTH = 2_000;
+/** Longest URL of an answer: that of a page may be its whole content. */
+export const URL_LENGTH = 2_000;
 const MESSAGE_LENGTH = 500;
 const MOST_DIALOGS = 10;
 /** How long an action's navigation is waited for until the page asks for it, and from then until it begins. */
@@ -203,7 +204,7 @@ const CRASHED = new ToolError(
 /** The refusal of a page that does not answer. */
 export const SILENT = new ToolError(
   "Timeout",
-  "The page does not answer: one of its scripts runs without an end, or a dialog is open. svc_browser_navigate leaves it.",
+  "The page does not answer: one of its scripts runs without an end. svc_browser_navigate leaves it.",
 );
 const CLOSED = new ToolError(
   "PageClosed",

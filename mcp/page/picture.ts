@@ -1,4 +1,5 @@
 import { CdpError } from "@svc/sdk/cdp.ts";
+import { PICTURE_BASE64 } from "../answer.ts";
 import { ToolError } from "../tool.ts";
 import type { Element } from "./frame.ts";
 import type { Page } from "./page.ts";
@@ -21,7 +22,6 @@ interface Box {
 
 /** Longest edge that models see. */
 const LONGEST_EDGE = 1_568;
-const BASE64_LENGTH = 700_000;
 /** The tallest page that the browser draws in one piece. */
 const TALLEST_PAGE = 16_000;
 const LOWEST_QUALITY = 10;
@@ -53,7 +53,7 @@ export async function pictureOf(page: Page, wanted: Wanted = {}): Promise<Pictur
     const expected = Math.round(box.width * scale);
     if (size.width > 0 && density === 1 && Math.abs(size.width - expected) > 1 + expected / 50)
       density = size.width / expected;
-    else if (jpeg.length <= BASE64_LENGTH) return { data: jpeg, ...size, scale };
+    else if (jpeg.length <= PICTURE_BASE64) return { data: jpeg, ...size, scale };
     else if (quality > LOWEST_QUALITY) quality = Math.max(LOWEST_QUALITY, quality - QUALITY_STEP);
     else scale *= 0.7;
   }

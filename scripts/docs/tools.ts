@@ -128,12 +128,13 @@ const COMMON = `
   \`Unauthorized\`, \`InvalidSessionId\` or \`NotFound\`, \`NotRunning\`, \`PoolUnreachable\`, \`Timeout\`, \`ConnectionFailed\` and
   \`SessionBusy\`. \`ConcurrencyLimitExceeded\` names the plan, its cap and what holds the places: only ending one of these helps.
 - **Order**: calls on one session follow each other in the order they came: hosted those of all clients, of which at most
-  ${LIMITS.turnsWaiting} wait; a local server orders its own. A session that a person has taken over answers \`HandoffActive\`. Calls that ask
+  ${LIMITS.turnsWaiting} wait; a local server orders its own. A session that a person has taken over, or that the service signs in for, answers \`HandoffActive\`. Calls that ask
   nothing of the browser or machine itself wait for nobody.
 - **Time**: a call ends 55 s after it began, beside what its \`timeoutSeconds\` and \`waitSeconds\` ask for; creates and resumes
   after three minutes. A client that asks for progress hears every 5 s that a call goes on. A call whose client goes away ends at that time at the latest.
 - **What is paid for**: create tools start something that costs money. A browser ends with svc_browser_close, ten minutes
   after the last call on it, or when the local server that created it ends (stdin closed, SIGINT, SIGTERM). Sandboxes and
   desktops pause by themselves; svc_connect resumes them, svc_kill ends them.
-- A browser takes tools for 90 minutes after its create, as its socket's URL opens for no longer.
+- A browser takes tools for ${LIMITS.socketUrlAgeMs / 60_000} minutes after its create, as its socket's URL opens for no longer: \`BrowserTooOld\`. Tools that
+  look at a page may also answer \`PageCrashed\` and \`PageClosed\`.
 `;

@@ -7,7 +7,7 @@ import { QEMU } from "../../vm-host/qemu/command.ts";
 import { run } from "../../vm-host/programs.ts";
 import { qemuVersion } from "../../vm-host/qemu/platform.ts";
 import { systemPackages } from "../system-packages.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../../cli/doctor/finding.ts";
 
 /** QEMU, what makes it fast, and the images of machines. */
 export async function lookAtMachines(): Promise<Finding[]> {

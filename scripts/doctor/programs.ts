@@ -1,7 +1,7 @@
 import { judge } from "../../browser-pool/launch/fitness.ts";
 import { judgeStealth } from "../../browser-pool/launch/stealth-fitness.ts";
 import { systemPackages } from "../system-packages.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../../cli/doctor/finding.ts";
 
 /** Node, and browsers: each is started, or what it needs is tried. */
 export async function lookAtPrograms(): Promise<Finding[]> {
@@ -11,15 +11,21 @@ export async function lookAtPrograms(): Promise<Finding[]> {
     judgeStealth(SVC_CHROMIUM_STEALTH || null),
   ]);
   const node: Finding = { what: "Node", state: "ok", note: process.versions.node };
-  return [node, browser("browsers", fast), browser("stealth browsers", stealth), ...packages()];
+  const groups = systemPackages();
+  return [
+    node,
+    browser("browsers", fast, groups),
+    browser("stealth browsers", stealth, groups),
+    ...packages(groups),
+  ];
 }
 
 type Judgement = Awaited<ReturnType<typeof judge>>;
 
-function browser(what: string, judgement: Judgement): Finding {
-  const fix = systemPackages().find(
-    (group) => group.what === what && group.missing.length > 0,
-  )?.fix;
+type Groups = ReturnType<typeof systemPackages>;
+
+function browser(what: string, judgement: Judgement, groups: Groups): Finding {
+  const fix = groups.find((group) => group.what === what && group.missing.length > 0)?.fix;
   if ("hint" in judgement) return { what, state: "missing", note: judgement.hint, fix };
   const { version, isolation, isOnline } = judgement;
   const lacks = [
@@ -31,9 +37,9 @@ function browser(what: string, judgement: Judgement): Finding {
 }
 
 /** The packages that browsers and machines can do without. */
-function packages(): Finding[] {
+function packages(groups: Groups): Finding[] {
   const OPTIONAL = ["videos and fonts", "recordings of desktops"];
-  return systemPackages()
+  return groups
     .filter(({ what }) => OPTIONAL.includes(what))
     .map(({ what, missing, fix }) =>
       missing.length === 0

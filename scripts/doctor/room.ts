@@ -4,7 +4,7 @@ import { availableParallelism, freemem, totalmem } from "node:os";
 import { dirname, resolve } from "node:path";
 import { cacheDirOf } from "../../vm-host/config.ts";
 import { START_SETTINGS } from "../start/settings.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../../cli/doctor/finding.ts";
 
 const GIB = 1024 ** 3;
 /** Images, golden machines, and disks of some machines. */

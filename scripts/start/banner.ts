@@ -22,9 +22,11 @@ export function banner({ base, newKey, keyFile, table }: Told): string {
   base URL  ${base}
   key       ${newKey === null ? `in ${file}` : `${newKey} (shown this once, kept in ${file})`}
   API       ${base}/docs, to read and to try
+  tools     ${base}/mcp, for agents (MCP): npx svc mcp config CLIENT says how a client is told of them
 
   export SVC_API_KEY=$(cat ${file})
   curl -X POST ${base}/sessions -H "Authorization: Bearer $SVC_API_KEY"
+  claude mcp add --transport http svc ${base}/mcp --header "Authorization: Bearer $SVC_API_KEY"
 
   import { chromium } from "playwright-core";
   const headers = { authorization: \`Bearer \${process.env.SVC_API_KEY}\` };

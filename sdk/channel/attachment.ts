@@ -35,7 +35,6 @@ export class Attachment<Of extends Kind> {
   /** Bytes of output that were dropped while nobody was connected. */
   lostBytes = 0;
   #from: number;
-  #seen = 0;
   #current: Current | null = null;
   #isOver = false;
   #hasEnded = false;
@@ -120,11 +119,6 @@ export class Attachment<Of extends Kind> {
       wake();
       return call;
     };
-    const hasMoved = (): boolean => {
-      const moved = this.#from > this.#seen;
-      this.#seen = this.#from;
-      return moved;
-    };
-    return (await this.#channel.follow(limits, attach, hasMoved)) as Result<Of>;
+    return (await this.#channel.follow(limits, attach, () => this.#from)) as Result<Of>;
   }
 }

@@ -22,6 +22,8 @@ const CLOSED = "The channel was closed.";
 const REPEATS_MOST = 5;
 /** A socket that nobody uses is closed: it would keep the process, and its place of 64. */
 const IDLE_MS = 10_000;
+/** A connection that lasted so long has held. */
+const HELD_MS = 10_000;
 
 interface Opening {
   abort: AbortController;
@@ -155,22 +157,27 @@ export class Channel {
 
   /**
    * Goes on with something of the machine that outlives connections: `attach` is called again after each lost one, until it
-   * answers. It gives up when nothing has moved for a minute.
+   * answers. `placeOf` says how far it has come. A minute in which no connection held and the place stayed is the end.
    */
   async follow<Value>(
     limits: Limits,
     attach: (connection: Connection) => PendingCall<Value>,
-    hasMoved: () => boolean,
+    placeOf: () => unknown,
   ): Promise<Value> {
-    let silentSince = performance.now();
+    let since = performance.now();
+    let place = placeOf();
     for (let lost = 0; ; lost += 1) {
       const connection = await this.connection(limits);
+      const begun = performance.now();
       try {
         return await attach(connection).result;
       } catch (error) {
         if (!isLost(error)) throw error;
-        if (hasMoved()) [lost, silentSince] = [0, performance.now()];
-        if (performance.now() - silentSince > RECONNECT_MS) throw error;
+        const now = performance.now();
+        // A program may be silent for hours: then a connection that held is all that tells.
+        if (now - begun > HELD_MS || placeOf() !== place) [lost, since] = [0, now];
+        place = placeOf();
+        if (now - since > RECONNECT_MS) throw error;
         if (lost > 0) await sleep(backoffMs(lost), limits.signal);
       }
     }

@@ -74,7 +74,7 @@ class Runs {
         connection.hear(call, (method, params) => reader.heard(method, params));
         return call;
       };
-      const answer = await this.#channel.follow(limits, attach, () => kept.hasMoved());
+      const answer = await this.#channel.follow(limits, attach, () => JSON.stringify(reader.place));
       return kept.whole(reader.answered(answer));
     });
   }
@@ -118,7 +118,6 @@ class KeptRun {
   readonly #kept: { 1: KeptOutput; 2: KeptOutput };
   readonly #results: CodeResult[] = [];
   declare readonly reader: RunReader;
-  #seen = "";
   #lostBytes = 0;
 
   constructor({ onStdout, onStderr, onResult }: CodeOptions) {
@@ -131,13 +130,6 @@ class KeptRun {
         onResult?.(result);
       },
     });
-  }
-
-  /** Whether the run has sent anything since the last call of this. */
-  hasMoved(): boolean {
-    const before = this.#seen;
-    this.#seen = JSON.stringify(this.reader.place);
-    return before !== this.#seen;
   }
 
   whole(answer: WholeAnswer): CodeAnswer {

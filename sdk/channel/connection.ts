@@ -18,7 +18,6 @@ export class Connection {
   #greet: (hello: Partial<Hello>) => void = () => {};
   #refuse: (error: unknown) => void = () => {};
   #socket: Socket | null = null;
-  #end: SocketEnd | null = null;
 
   private constructor() {
     this.#greeted = new Promise((resolve, reject) => {
@@ -60,11 +59,6 @@ export class Connection {
     return this.#socket?.isOpen === true;
   }
 
-  /** How the connection ended; null while it lives. */
-  get end(): SocketEnd | null {
-    return this.#end;
-  }
-
   /** Hears the notifications of the connection while a call goes on. */
   hear({ result }: PendingCall<unknown>, listener: NotificationHandler): void {
     this.#listeners.add(listener);
@@ -80,7 +74,6 @@ export class Connection {
     onMessage: (data: string | Uint8Array): void =>
       typeof data === "string" ? this.client.text(utf8(data)) : this.client.binary(data),
     onClose: (end: SocketEnd): void => {
-      this.#end = end;
       this.#refuse(new ConnectionError(`The socket ended with ${end.code}: ${end.reason}.`));
       this.client.closed();
     },

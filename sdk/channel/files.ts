@@ -141,6 +141,7 @@ class Streams {
     };
     const wanted = { path, recursive };
     let connections = 0;
+    let heard = 0;
     const watching = this.#channel.use({ signal: abort.signal, timeoutMs: Infinity }, (limits) =>
       this.#channel.follow(
         limits,
@@ -150,12 +151,13 @@ class Streams {
           const call = this.#channel.begin(connection, "files.watch", wanted, { signal: ends });
           connection.hear(call, (method, params) => {
             if (method !== "files.event" || params["id"] !== call.id) return;
+            heard += 1;
             const { id: _, ...change } = params as unknown as FileEvent;
             tell(change);
           });
           return call;
         },
-        () => true,
+        () => heard,
       ),
     );
     pipe.endWith(watching);

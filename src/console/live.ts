@@ -27,6 +27,8 @@ function show(c: AppContext): Response {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": policy(base),
+      // Whoever opened this window cannot take it elsewhere while a password is typed.
+      "cross-origin-opener-policy": "same-origin",
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
@@ -46,7 +48,8 @@ async function standing(c: AppContext): Promise<Response> {
   const session = await ownedSession(c, alias.org, alias.id);
   const handoff = await session.ask((object) => object.awaitHandoff(hid, 0));
   const status = handoff?.id === hid ? handoff.status : "gone";
-  return c.json({ status } satisfies HandoffStanding);
+  const isBusy = status === "active" && (await c.env.OBSERVERS.getByName(alias.id).hasPerson());
+  return c.json({ status, ...(isBusy && { hasPerson: true }) } satisfies HandoffStanding);
 }
 
 const policy = (base: string): string =>
@@ -76,10 +79,10 @@ const page = (base: string): string => `<!doctype html>
 <main id="stage">
 <div class="screen"><canvas id="picture" width="1280" height="720" aria-hidden="true"></canvas>
 <textarea id="keys" aria-label="The browser. What you type, paste and click goes to the page that it shows. F6 leads back to the buttons." autocomplete="off" autocorrect="off" autocapitalize="off" spellcheck="false"></textarea></div>
+<dialog id="dialog"><form method="dialog"><p id="dialog-from" class="label"></p><p id="dialog-message"></p><label id="dialog-answer" hidden>Answer <input id="dialog-text"></label>
+<div class="actions"><button id="dialog-no" type="button">Cancel</button><button id="dialog-yes" type="button" class="main">OK</button></div></form></dialog>
 </main>
 <section id="over" role="alert" tabindex="-1" hidden><h2 id="over-title"></h2><p id="over-text"></p></section>
-<dialog id="dialog"><form method="dialog"><p id="dialog-message"></p><label id="dialog-answer" hidden>Answer <input id="dialog-text"></label>
-<div class="actions"><button id="dialog-no" type="button">Cancel</button><button id="dialog-yes" type="button" class="main">OK</button></div></form></dialog>
 <dialog id="files"><p>The page wants a file of yours.</p><p><input id="files-input" type="file" aria-label="Files for the page"></p>
 <div class="actions"><button id="files-no" type="button">Cancel</button></div></dialog>
 <noscript>This page needs JavaScript.</noscript>

@@ -52,6 +52,7 @@ const COMMON = (steps: LoginSteps): string => `
     },
   };
   const field = (name) => steps[name] ? chosen(steps[name])[0] : find[name]();
+  const filled = globalThis[Symbol.for("filled")] ??= new Set();
 `;
 
 const inPage = (steps: LoginSteps, body: string): string => `(() => {${COMMON(steps)}${body}})()`;
@@ -79,21 +80,28 @@ export const lookScript = (steps: LoginSteps, checkSelector: string | undefined)
   };`,
   );
 
-/** Makes a field ready to be typed in. Answers the document's own URL; null: there is no such field. */
-export const focusScript = (steps: LoginSteps, name: Field): string =>
-  inPage(
-    steps,
-    `
-  const input = field(${JSON.stringify(name)});
-  if (!input) return null;
-  input.focus();
-  input.select?.();
-  return document.activeElement === input ? location.href : null;`,
-  );
+/** Finds a field, as an element of its document; null: there is none. */
+export const findScript = (steps: LoginSteps, name: Field): string =>
+  inPage(steps, `return field(${JSON.stringify(name)}) ?? null;`);
 
-/** How many characters a field holds. */
-export const lengthScript = (steps: LoginSteps, name: Field): string =>
-  inPage(steps, `return field(${JSON.stringify(name)})?.value.length ?? 0;`);
+/** A function of a field: the URL of the document that it is in. */
+export const WHERE = "function () { return location.href; }";
+
+/**
+ * A function of a field: writes a text into it, all at once, and answers whether it holds it. Programs of the page run in
+ * `focus()` and then no more until the whole text is there: what they do as they see it comes too late to lead it elsewhere.
+ */
+export const fillFunction = (
+  steps: LoginSteps,
+  name: Field,
+): string => `function (text) {${COMMON(steps)}
+  this.focus();
+  this.select();
+  if (field(${JSON.stringify(name)}) !== this || document.activeElement !== this) return false;
+  filled.add(this);
+  document.execCommand("insertText", false, text);
+  return this.value.length === text.length;
+}`;
 
 /** The place of the button of a field's form; null: there is none, and Enter is as good. */
 export const buttonScript = (steps: LoginSteps, name: Field): string =>
@@ -115,7 +123,7 @@ export const clearScript = (steps: LoginSteps): string =>
   inPage(
     steps,
     `
-  const all = new Set([...document.querySelectorAll("input[type=password], input[autocomplete~=one-time-code]"),
+  const all = new Set([...filled, ...document.querySelectorAll("input[type=password], input[autocomplete~=one-time-code]"),
     ...["username", "password", "code"].map(field)].filter(Boolean));
   for (const input of all) {
     input.value = "";

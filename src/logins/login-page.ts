@@ -6,10 +6,11 @@ import * as z from "zod";
 import {
   type Field,
   type Seen,
+  WHERE,
   buttonScript,
   clearScript,
-  focusScript,
-  lengthScript,
+  fillFunction,
+  findScript,
   lookScript,
 } from "./form-script.ts";
 
@@ -23,9 +24,23 @@ export interface Form {
 const WORLD = "svc.login";
 const BLANK_MS = 2_000;
 
+/** A key as DevTools names it. */
+interface Key {
+  key: string;
+  code: string;
+  windowsVirtualKeyCode: number;
+  text?: string;
+}
+
+const SHIFT: Key = { key: "Shift", code: "ShiftLeft", windowsVirtualKeyCode: 16 };
+const ENTER: Key = { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" };
+
 const Frame = z.object({ frameTree: z.object({ frame: z.object({ id: z.string() }) }) });
 const World = z.object({ executionContextId: z.number() });
-const Evaluated = z.object({ result: z.object({ value: z.unknown().optional() }) });
+const Evaluated = z.object({
+  result: z.object({ value: z.unknown().optional(), objectId: z.string().optional() }),
+});
+type Evaluated = z.infer<typeof Evaluated>["result"];
 const Point = z.object({ x: z.number(), y: z.number() });
 const SeenSchema: z.ZodType<Seen> = z.object({
   url: z.string(),
@@ -38,7 +53,7 @@ const SeenSchema: z.ZodType<Seen> = z.object({
   frameHosts: z.array(z.string()),
 });
 
-/** The page of a login, as its run sees it and types in it. */
+/** The page of a login, as its run sees it and fills it in. */
 export class LoginPage {
   readonly #page: Pick<CdpSession, "send">;
   readonly #form: Form;
@@ -65,23 +80,38 @@ export class LoginPage {
     return SeenSchema.safeParse(value).data ?? null;
   }
 
-  /** Types into a field, as a keyboard does. False: the field is gone, or holds something else then. Throws OriginMismatch. */
-  async type(field: Field, text: string): Promise<boolean> {
+  /**
+   * Writes a text into a field. False: the field is gone, or holds something else then. Throws OriginMismatch.
+   *
+   * The document of the field says where it is, and what is written goes by the name that the browser has given that one
+   * element: no other document, no other field and no frame can get it, wherever the page leads the focus meanwhile. The text is
+   * an argument, not a part of the script, which clients with a debugger could read.
+   */
+  async fill(field: Field, text: string): Promise<boolean> {
     const { steps } = this.#form;
-    // The document itself says where it is, and nothing is asked between that and the first key.
-    const url = await this.#evaluate(focusScript(steps, field)).catch(unlessOver(this));
+    const found = await this.#inWorld(findScript(steps, field), false).catch(unlessOver(this));
+    if (!found?.objectId) return false;
+    const ask = (functionDeclaration: string, args: string[] = []): Promise<unknown> =>
+      this.#ask("Runtime.callFunctionOn", {
+        functionDeclaration,
+        objectId: found.objectId,
+        arguments: args.map((value) => ({ value })),
+        returnByValue: true,
+      }).then(({ value }) => value, unlessOver(this));
+    const url = await ask(WHERE);
     if (typeof url !== "string") return false;
     this.check(url);
-    await Promise.all([...characters(text)].flatMap((key) => this.#strike(key)));
-    const length = await this.#evaluate(lengthScript(steps, field)).catch(unlessOver(this));
-    return length === text.length;
+    if ((await ask(fillFunction(steps, field), [text])) !== true) return false;
+    // Some pages look at their fields only at a key: one that says nothing, to whomever.
+    await Promise.all(this.#strike(SHIFT));
+    return true;
   }
 
   /** Sends the form of a field. */
   async submit(field: Field): Promise<void> {
     const script = buttonScript(this.#form.steps, field);
     const at = Point.safeParse(await this.#evaluate(script).catch(unlessOver(this))).data;
-    if (!at) return void (await Promise.all(this.#strike("\r", "Enter")));
+    if (!at) return void (await Promise.all(this.#strike(ENTER)));
     const click = { ...at, button: "left", clickCount: 1 };
     await this.#send("Input.dispatchMouseEvent", { type: "mouseMoved", ...at });
     await this.#send("Input.dispatchMouseEvent", { type: "mousePressed", ...click });
@@ -122,24 +152,35 @@ export class LoginPage {
     return this.#signal.aborted;
   }
 
-  #strike(text: string, name = text): Promise<unknown>[] {
-    const key = { key: name, text, unmodifiedText: text };
-    const code = name === "Enter" ? { code: name, windowsVirtualKeyCode: 13 } : {};
+  #strike(key: Key): Promise<unknown>[] {
+    const { text: _text, ...up } = key;
     return [
-      this.#send("Input.dispatchKeyEvent", { type: "keyDown", ...key, ...code }),
-      this.#send("Input.dispatchKeyEvent", { type: "keyUp", key: name, ...code }),
+      this.#send("Input.dispatchKeyEvent", { type: "keyDown", ...key }),
+      this.#send("Input.dispatchKeyEvent", { type: "keyUp", ...up }),
     ];
   }
 
-  /** Evaluates in a world of our own, of the document that is there now. */
+  /** The value of an expression, in a world of our own. */
   async #evaluate(expression: string, signal = this.#signal): Promise<unknown> {
+    return (await this.#inWorld(expression, true, signal)).value;
+  }
+
+  /** Evaluates in a world of our own, of the document that is there now. */
+  async #inWorld(
+    expression: string,
+    returnByValue: boolean,
+    signal = this.#signal,
+  ): Promise<Evaluated> {
     const options = until(signal);
     const tree = Frame.parse(await this.#page.send("Page.getFrameTree", {}, options));
     const where = { frameId: tree.frameTree.frame.id, worldName: WORLD };
     const world = World.parse(await this.#page.send("Page.createIsolatedWorld", where, options));
-    const ask = { expression, contextId: world.executionContextId, returnByValue: true };
-    const answer = await this.#page.send("Runtime.evaluate", ask, options);
-    return Evaluated.parse(answer).result.value;
+    const ask = { expression, contextId: world.executionContextId, returnByValue };
+    return this.#ask("Runtime.evaluate", ask, signal);
+  }
+
+  async #ask(method: string, params: object, signal = this.#signal): Promise<Evaluated> {
+    return Evaluated.parse(await this.#page.send(method, params, until(signal))).result;
   }
 
   #send(method: string, params: object = {}): Promise<Record<string, unknown>> {
@@ -156,8 +197,6 @@ const unlessOver =
     if (page.isOver) throw error;
     return null;
   };
-
-const characters = (text: string): Iterable<string> => text.match(/./gsu) ?? [];
 
 const mismatch = (where: string, how: string): ApiError =>
   new ApiError(

@@ -118,10 +118,10 @@ function checkOf(
   return matchesGlob(checkUrl, url) && isChecked !== false;
 }
 
-/** Types into fields one after the other, and sends the form of the last one. */
+/** Fills fields one after the other, and sends the form of the last one. */
 async function typed(page: LoginPage, login: OpenLogin, fields: Field[]): Promise<boolean> {
   for (const field of fields)
-    if (!(await page.type(field, await textOf(login, field)))) return false;
+    if (!(await page.fill(field, await textOf(login, field)))) return false;
   const last = fields.at(-1);
   if (last) await page.submit(last);
   return true;

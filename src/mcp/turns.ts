@@ -9,18 +9,24 @@ import { reach } from "../objects.ts";
 export const turnsOf = (c: AppContext): Turns => ({
   async take(subject, { lastsMs, signal }) {
     const object = await objectOf(c, subject);
+    signal.throwIfAborted();
     // The route that the tool asks refuses a session that is not the caller's.
     if (!object) return () => {};
     const id = crypto.randomUUID();
     const end = (): void => c.executionCtx.waitUntil(tried("turn_not_ended", object.endTurn(id)));
     signal.addEventListener("abort", end, { once: true });
-    const answer = await reach(() => object.takeTurn(id, lastsMs));
-    if (answer === "handoff") throw handoffActive();
-    if (answer !== "taken") throw sessionBusy();
-    return () => {
+    const giveBack = (): void => {
       signal.removeEventListener("abort", end);
       end();
     };
+    const answer = await reach(() => object.takeTurn(id, lastsMs)).catch((error: unknown) => {
+      // The object may have noted the turn although its answer is lost.
+      giveBack();
+      throw error;
+    });
+    if (answer === "handoff") throw handoffActive();
+    if (answer !== "taken") throw sessionBusy();
+    return giveBack;
   },
 });
 

@@ -4,6 +4,7 @@ import type { AppContext, AppEnv } from "../context.ts";
 import { readDesktop } from "../routes/desktops/read-create.ts";
 import { readCreate } from "../routes/sandboxes/read-create.ts";
 import { judgeSession } from "../routes/sessions/read-create.ts";
+import { readSave } from "../routes/sessions/save-profile.ts";
 import { readSnapshotWish } from "../routes/snapshots/create.ts";
 import { readTemplate } from "../routes/templates/read-create.ts";
 
@@ -14,6 +15,7 @@ const CHECKS: Partial<Record<OperationName, (c: AppContext) => Promise<unknown>>
   createSnapshot: readSnapshotWish,
   createDesktop: readDesktop,
   createTemplate: readTemplate,
+  saveSessionProfile: readSave,
 };
 
 /** Throws the 400 of a body, for operations whose body is judged before their Idempotency-Key. */

@@ -1,6 +1,6 @@
 // `svc doctor` on this computer, as it is, and a service that is up, down, or refuses the key.
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, type Server, createServer } from "node:net";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,15 +64,38 @@ test("a program that is missing turns its kind off, and is named", async () => {
   });
 });
 
-test("a port that another program has is missing, and another one is proposed", async () => {
-  const other = createServer().listen(0, "127.0.0.1");
-  await once(other, "listening");
-  const { found } = await examined({ SVC_PORT: String((other.address() as AddressInfo).port) });
-  other.close();
-  expect(of(found, "port")).toMatchObject({ state: "missing", fix: "SVC_PORT=8788 npm start" });
+test("a port that another program has is missing, and the next free one is proposed", async () => {
+  const [taken, next] = await neighbours();
+  const port = portOf(taken);
+  const { found } = await examined({ SVC_PORT: String(port) });
+  const proposed = /^SVC_PORT=(\d+) npm start$/.exec(of(found, "port")?.fix ?? "")?.[1];
+  taken.close();
+  next.close();
+  expect(of(found, "port")).toMatchObject({
+    state: "missing",
+    note: `${port} cannot be used (EADDRINUSE): another program has it`,
+  });
+  expect(Number(proposed)).toBeGreaterThan(port + 1);
   const own = await examined({ SVC_PORT: machines.gateway.url.port });
   expect(of(own.found, "port")).toMatchObject({ state: "ok" });
 });
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+
+/** Two programs on neighbouring ports, whichever are free. */
+async function neighbours(): Promise<[Server, Server]> {
+  for (;;) {
+    const first = createServer().listen(0, "127.0.0.1");
+    await once(first, "listening");
+    const second = createServer().listen(portOf(first) + 1, "127.0.0.1");
+    const isThere = await once(second, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return [first, second];
+    first.close();
+  }
+}
 
 test("--fix prints the line that installs what is missing, where it may not install", async () => {
   const svc = new Svc({ SVC_BASE_URL: machines.gateway.url.origin, SVC_API_KEY: machines.key });

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from "node:fs";
 export const PAGES: readonly string[] = [
   "README.md",
   "CONTRIBUTING.md",
+  "skills/svc/SKILL.md",
   ...globSync("docs/**/*.md").toSorted(),
 ];
 

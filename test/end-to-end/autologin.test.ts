@@ -2,10 +2,11 @@ import { AutologinResult, AutologinSites } from "@svc/contract/browser/autologin
 import { ConsoleToken } from "@svc/contract/browser/login.ts";
 import { Profile } from "@svc/contract/browser/profile.ts";
 import { LIMITS } from "@svc/contract/limits.ts";
-import { type Page, chromium } from "playwright-core";
+import { type Frame, type Page, chromium } from "playwright-core";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { mcpClient } from "../support/mcp-client.ts";
 import { ACCOUNT, type LoginSite, startLoginSite } from "../support/process/login-site.ts";
-import { missingBrowser } from "../support/process/needs.ts";
+import { missingBrowser, missingStealth } from "../support/process/needs.ts";
 import { WatchingRig } from "../support/process/watching-rig.ts";
 
 const PATIENCE = { timeout: 90_000, interval: 100 };
@@ -13,6 +14,7 @@ vi.setConfig({ testTimeout: 240_000 });
 /** The name under which the site's logins are saved: that of the host whose cookies it sets. */
 const SITE = "127.0.0.1";
 
+const noStealth = await missingStealth();
 const site: LoginSite = await startLoginSite();
 const rig = await WatchingRig.start(
   { SVC_EGRESS_ALLOW: `${site.address},${site.otherAddress}` },
@@ -21,7 +23,7 @@ const rig = await WatchingRig.start(
 afterAll(() => rig.close());
 
 /** A profile with a saved login, and a session that begins with it. */
-async function prepared(path: string, wish: object = {}) {
+async function prepared(path: string, wish: object = {}, ask: object = {}) {
   const made = await rig.call("/profiles", "POST", { body: { name: `ada ${Math.random()}` } });
   const { id: profileId } = Profile.parse(await made.json());
   const minted = await rig.call("/console/api/token", "POST");
@@ -37,7 +39,7 @@ async function prepared(path: string, wish: object = {}) {
   const put = `/console/api/logins/${profileId}/${SITE}`;
   expect((await rig.call(put, "PUT", { bearer, body: login })).status).toBe(200);
   // Nobody is attached and nothing holds it: a login must not end its session.
-  const { sessionId: id, cdpEndpoint } = await rig.created({ profileId });
+  const { sessionId: id, cdpEndpoint } = await rig.created({ profileId, ...ask });
   return { id, profileId, cdpEndpoint };
 }
 
@@ -63,7 +65,7 @@ async function attached(cdpEndpoint: string): Promise<Page> {
 }
 
 /** The text in all fields of the page. */
-const typedIn = (page: Page): Promise<string> =>
+const typedIn = (page: Page | Frame): Promise<string> =>
   page.evaluate("[...document.querySelectorAll('input')].map((i) => i.value).join('')");
 
 describe.skipIf(await missingBrowser())("a login that the service makes by itself", () => {
@@ -72,6 +74,7 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     ["on two pages", "two", {}],
     ["with a one-time code", "second", { totp: ACCOUNT.totp }],
     ["of a form whose fields are named", "one", { steps: { username: "#user", submit: "#go" } }],
+    ["of a page that listens to events of the browser alone, and to keys", "listens", {}],
     ["without a check, by the password's going", "one", { checkUrl: undefined }],
   ])("%s signs in, saves the profile, and is not made again", async (_how, path, wish) => {
     const { id, profileId, cdpEndpoint } = await prepared(path, wish);
@@ -91,6 +94,12 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     await there.goto(`${site.url}home`);
     expect(await there.textContent("#who")).toBe("Signed in as Ada");
     await rig.release(next.sessionId);
+  });
+
+  test.skipIf(noStealth)("signs in in a stealth browser too", async () => {
+    const { id } = await prepared("listens", {}, { stealth: true });
+    expect(await result(id)).toMatchObject({ status: "logged_in", version: 1 });
+    await rig.release(id);
   });
 
   test("is not made where the check says that one is signed in, unless it is forced", async () => {
@@ -143,6 +152,36 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     expect(site.attempts).toBe(before);
     await rig.release(id);
   });
+
+  test("the tool says of a page that redirects to another host what to do", async () => {
+    const { id } = await prepared("elsewhere");
+    await using client = await mcpClient({ url: rig.gateway.url, key: rig.key });
+    const args = { sessionId: id, site: SITE };
+    const { text, error } = await client.call("svc_browser_autologin_site", args);
+    expect(text).toMatch(/^OriginMismatch: .* at localhost, .* Have a person log in/);
+    expect(error).toMatchObject({ code: "OriginMismatch", status: 409 });
+    await rig.release(id);
+  });
+
+  const changed = { status: "failed", reason: "page_changed" };
+  test.each([
+    ["moves the focus to a plain field", "to-field", { status: "logged_in" }],
+    ["moves the focus to a frame of another host", "to-frame", { status: "logged_in" }],
+    ["goes to another host", "to-host", { status: "failed", reason: "credentials" }],
+    ["shows the password", "reveals", { status: "failed", reason: "credentials" }],
+    ["is a plain field once it has the focus", "swaps", changed],
+    ["gives the focus away", "bounces", changed],
+  ])(
+    "a page that %s as it gets the password leads nothing of it elsewhere",
+    async (_how, path, expected) => {
+      const { id, cdpEndpoint } = await prepared(path);
+      expect(await result(id)).toMatchObject(expected);
+      expect(site.leaked).toBe("");
+      const page = await attached(cdpEndpoint);
+      for (const frame of page.frames()) expect(await typedIn(frame)).toBe("");
+      await rig.release(id);
+    },
+  );
 
   test("another host is typed at once it is among the login's own", async () => {
     const { id } = await prepared("elsewhere", {

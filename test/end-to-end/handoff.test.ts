@@ -165,8 +165,11 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
   });
 
   test("is asked for and waited for by tools, which are refused meanwhile", async () => {
-    const { sessionId } = await rig.created({ lease: { idleSeconds: 600 } });
+    const made = await rig.call("/profiles", "POST", { body: { name: "by tools" } });
+    const { id: profileId } = (await made.json()) as { id: string };
+    const { sessionId } = await rig.created({ lease: { idleSeconds: 600 }, profileId });
     await using tools = await mcpClient({ url: rig.gateway.url, key: rig.key });
+    await using others = await mcpClient({ url: rig.gateway.url, key: rig.key });
     const none = await tools.call("svc_browser_await_login", { sessionId });
     expect(none.text).toMatch(/^NoHandoff/);
     const asked = await tools.call("svc_browser_login", { sessionId, url: `${site.url}one` });
@@ -180,10 +183,17 @@ describe.skipIf(await missingBrowser())("a login that a person makes", () => {
     const host = person.locator("#host", { hasText: site.address });
     await host.waitFor(PATIENCE);
     await person.locator("#done").click();
-    const done = await tools.call("svc_browser_await_login", { sessionId });
-    expect(done.structured).toEqual({ status: "completed", url: `${site.url}one` });
-    const bare = await tools.call("svc_browser_autologin_status", { sessionId });
-    expect(bare.text).toMatch(/^NoProfile/);
+    // However many wait, what the person did is saved once.
+    const waiting = [tools, others].map((one) =>
+      one.call("svc_browser_await_login", { sessionId }),
+    );
+    const answers = await Promise.all(waiting);
+    answers.push(await tools.call("svc_browser_await_login", { sessionId }));
+    const where = { url: `${site.url}one`, title: "Sign in" };
+    for (const { structured } of answers)
+      expect(structured).toEqual({ status: "completed", ...where, profileId, version: 1 });
+    const versions = await rig.call(`/profiles/${profileId}/versions`);
+    expect(await versions.json()).toMatchObject({ versions: [{ version: 1 }] });
     await rig.release(sessionId);
   });
 

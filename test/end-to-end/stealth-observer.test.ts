@@ -1,4 +1,5 @@
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
+import { Cdp, TimeoutError } from "@svc/sdk/cdp.ts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { missingStealth } from "../support/process/needs.ts";
 import { Observer } from "../support/process/observer.ts";
@@ -40,5 +41,28 @@ describe.skipIf(await missingStealth())("a stealth session that is watched", () 
     await person.until(({ closed }) => closed?.code === CLOSE_CODES.normal);
     await rig.release(id);
     await observer.until(({ closed }) => closed?.code === CLOSE_CODES.gone);
+  });
+
+  test("shows a person the dialog that opened before they came, and takes their answer", async () => {
+    const ask = { stealth: true, lease: { idleSeconds: 600 } };
+    const { sessionId: id, cdpEndpoint } = await rig.created(ask);
+    const cdp = await Cdp.connect(cdpEndpoint);
+    const { targetInfos } = await cdp.send("Target.getTargets");
+    const known = targetInfos as { type: string; targetId: string }[];
+    const page = await cdp.attach(known.find(({ type }) => type === "page")?.targetId ?? "");
+    await page.send("Page.navigate", { url: `${rig.site.url}asks` });
+    // Until the page answers nothing any more.
+    const asked = () => page.send("Runtime.evaluate", { expression: "1" }, { timeoutMs: 2_000 });
+    await expect
+      .poll(() => asked().catch((error: unknown) => error), PATIENCE)
+      .toBeInstanceOf(TimeoutError);
+    cdp.close();
+    const person = await Observer.open((await rig.liveToken(id)).url);
+    await person.until(({ texts }) =>
+      texts.some((told) => told.type === "dialog" && told.message === "Who?"),
+    );
+    person.send({ type: "dialog", action: "accept", text: "Ada" });
+    await person.until(({ pages }) => pages[0]?.title === "Ada");
+    await rig.release(id);
   });
 });

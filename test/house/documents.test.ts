@@ -5,7 +5,13 @@ import { describe, expect, test } from "vitest";
 
 const ROOTS = readdirSync(".");
 const ROOM_PAGES = globSync("*/README.md", { exclude: ["docs/README.md"] });
-const PAGES = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md"), ...ROOM_PAGES];
+const PAGES = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...globSync("skills/*/SKILL.md"),
+  ...globSync("docs/**/*.md"),
+  ...ROOM_PAGES,
+];
 /** What a build or a start makes: git ignores it. */
 const MADE = /(^|\/)(dist|\.svc)\//;
 const SOURCE = /\.(ts|mjs|sh|sql|toml|md)$/;

@@ -29,12 +29,14 @@ const PRINTS: Record<string, RegExp> = {
   "Time, retries, errors": /InvalidSessionId/,
 };
 
+const noBrowser = await missingBrowser();
+
 let rig: MachineRig;
 let pool: PoolProcess | undefined;
 let folder = "";
 beforeAll(async () => {
   rig = await MachineRig.start();
-  if (!(await missingBrowser())) pool = await PoolProcess.start(rig.gateway.gateway, {});
+  if (!noBrowser) pool = await PoolProcess.start(rig.gateway.gateway, {});
   await writeSdk();
   await mkdir("node_modules/.cache", { recursive: true });
   folder = await mkdtemp("node_modules/.cache/sdk-docs-");
@@ -49,8 +51,8 @@ test("each heading with an example says here what it prints", () => {
   expect(examples.map(([heading]) => heading)).toEqual(Object.keys(PRINTS));
 });
 
-test.each(examples)("the example under %s runs", async (heading, code) => {
-  if (heading === "Browsers" && (await missingBrowser())) return;
+test.for(examples)("the example under %s runs", async ([heading, code], context) => {
+  if (heading === "Browsers" && noBrowser) context.skip(noBrowser);
   const file = join(folder, `example-${examples.findIndex(([, one]) => one === code)}.mjs`);
   await writeFile(file, code);
   const { gateway, key } = rig.gateway;

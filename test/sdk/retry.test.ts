@@ -4,6 +4,7 @@ import { LONG_MS } from "@svc/sdk/http/client.ts";
 import { backoffMs, retryAfterMs, waitMs } from "@svc/sdk/http/retry.ts";
 import {
   ApiError,
+  type Browser,
   CapacityError,
   ConcurrencyLimitError,
   ConnectionError,
@@ -83,6 +84,21 @@ describe("is tried again", () => {
     await svc().browsers.create();
     expect(keys()).not.toContain(first);
   });
+
+  test("with one Idempotency-Key for all attempts of a save, which may be the caller's own", async () => {
+    const record = { status: 200, body: { id: "s", status: "active" } };
+    const saved = { status: 200, body: { profileId: "p", version: 1 } };
+    const keys = () => server.got.slice(1).map(({ headers }) => headers["idempotency-key"]);
+    server.script(record, "reset", saved);
+    await (await svc().browsers.connect("s")).saveProfile();
+    const [first, second] = keys();
+    expect(first).toMatch(/^.{16,255}$/);
+    expect(second).toBe(first);
+    server.script(record, "reset", saved);
+    const headers = { "idempotency-key": "own" };
+    await (await svc().browsers.connect("s")).saveProfile({}, { headers });
+    expect(keys()).toEqual(["own", "own"]);
+  });
 });
 
 describe("is never tried again", () => {
@@ -121,15 +137,29 @@ describe("is never tried again", () => {
   });
 
   test.each<[string, (client: Svc) => Promise<unknown>]>([
-    ["exec", async (client) => (await client.sandboxes.connect("x")).exec("rm", ["a"])],
+    ["exec", (client) => client.sandboxes.at("x").exec("rm", ["a"])],
     ["profiles.create", (client) => client.profiles.create("a")],
     ["volumes.create", (client) => client.volumes.create()],
+    ["profiles.save", (client) => client.profiles.save("prof_1", { cookies: [] })],
+    ["profiles.restore", (client) => client.profiles.restore("prof_1", 1)],
   ])("%s where it may have been done already: a reset and a 504", async (_name, call) => {
     for (const fault of ["reset", refused(504)] as const) {
-      server.script({ status: 200, body: { state: "running" } }, fault);
-      if (_name !== "exec") server.script(fault);
+      server.script(fault);
       await expect(call(svc())).rejects.toBeInstanceOf(SvcError);
-      expect(server.got.filter(({ method }) => method === "POST")).toHaveLength(1);
+      expect(server.got).toHaveLength(1);
+    }
+  });
+
+  test.each<[string, (browser: Browser) => Promise<unknown>]>([
+    ["autologin", (browser) => browser.autologin({ site: "a.test" })],
+    ["handoffs.begin", (browser) => browser.handoffs.begin()],
+  ])("%s of a browser where it may have been done already", async (_name, call) => {
+    server.script({ status: 200, body: { id: "x" } });
+    const browser = await svc().browsers.connect("x");
+    for (const fault of ["reset", refused(504)] as const) {
+      server.script(fault);
+      await expect(call(browser)).rejects.toBeInstanceOf(SvcError);
+      expect(server.got).toHaveLength(1);
     }
   });
 });

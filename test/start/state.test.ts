@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { CLIENTS } from "../../cli/mcp/clients.ts";
 import { START_MS, Service, stateDir } from "./service.ts";
 
 const LONG = 3 * START_MS;
@@ -107,6 +108,24 @@ test.skipIf(process.platform !== "linux")(
     );
     expect(said.split(key)).toHaveLength(2);
     expect(said).toContain(`  export SVC_API_KEY=$(cat ${file})\n`);
+    expect(said).toContain(`  tools     ${service.url}/mcp, `);
+    // The clients' own words for it: docs/guides/tools-for-an-agent.md.
+    const [claude] = CLIENTS.flatMap(({ command }) => {
+      const url = `${service.url}/mcp`;
+      return command?.hosted?.({ url, baseUrl: service.url, key: "", program: ["svc"] }) ?? [];
+    });
+    expect(claude).toMatch(/^claude mcp add /);
+    expect(said).toContain(`\n  ${claude}\n`);
+    const tools = await fetch(`${service.url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+    });
+    expect(await tools.text()).toContain("svc_browser_create");
     expect(said).toMatch(/^ {2}on +private egress +127\.0\.0\.1:9$/m);
   },
 );

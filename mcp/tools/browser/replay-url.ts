@@ -34,16 +34,19 @@ export const browserReplayUrl = defineTool({
 });
 
 function refused(error: unknown): unknown {
-  const code = error instanceof ApiError ? error.code : undefined;
-  if (error instanceof TimeoutError || code === "ReplayPending")
+  if (error instanceof TimeoutError || codeOf(error) === "ReplayPending")
     return new ToolError(
       "ReplayPending",
       "The recording is not there yet. It comes a few seconds after the browser is closed: close it with svc_browser_close if it is open, then call again.",
     );
-  if (code === "ReplayUnavailable" || code === "ReplayNotFound" || code === "InvalidSessionId")
+  if (error instanceof ApiError && error.status === 404)
     return new ToolError(
-      code,
+      // The answer of an id that is nobody's has no code on the wire.
+      codeOf(error) ?? "ReplayNotFound",
       "There is no recording of this browser: it was created without recording=true, the recording has been deleted, or the id is wrong. Calling again does not help.",
     );
   return error;
 }
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof ApiError ? error.code : undefined;

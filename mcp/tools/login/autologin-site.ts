@@ -9,7 +9,7 @@ export const autologinSite = defineTool({
   name: "svc_browser_autologin_site",
   title: "Log in with a saved login",
   description:
-    "Logs the browser in to a site with a login that a person has saved with its profile; you never see the password. status logged_in or already_logged_in: go on. needs_human (reason: captcha, second_factor, no_form, form_in_frame): call svc_browser_login so that a person does it. failed: the reason says why; do not try again and again, as sites lock accounts.",
+    "Logs the browser in to a site with a login that a person has saved with its profile; you never see the password. status logged_in or already_logged_in: go on. needs_human (reason: captcha, second_factor, no_form, form_in_frame): call svc_browser_login so that a person does it. failed: the reason says why; do not repeat it, as sites lock accounts.",
   input: z.strictObject({
     sessionId: z.string(),
     site: z.string().min(1).max(253).describe("As autologin_status lists it."),
@@ -26,6 +26,7 @@ export const autologinSite = defineTool({
   turn: "session",
   async run({ sessionId, ...wanted }, { svc, signal }) {
     const browser = await svc.browsers.connect(sessionId, { signal });
-    return { json: await browser.autologin(wanted, { signal }) };
+    // The call's own deadline, which counts timeoutSeconds, ends the wait.
+    return { json: await browser.autologin(wanted, { signal, timeoutMs: Infinity }) };
   },
 });

@@ -1,17 +1,23 @@
 import { LIMITS } from "@svc/contract/limits.ts";
 import type { Handoff } from "@svc/sdk/handoffs.ts";
 import type { Browser } from "@svc/sdk/browsers.ts";
+import { ApiError } from "@svc/sdk/errors.ts";
+import { within } from "@svc/sdk/http/deadline.ts";
 import * as z from "zod";
+import { withTabs } from "../../page/connection.ts";
+import { URL_LENGTH } from "../../page/page.ts";
 import { type ToolContext, ToolError, defineTool } from "../../tool.ts";
 
 const SECOND_MS = 1_000;
+/** How long a browser may take to say where it is: what the person did is saved by then. */
+const WHERE_MS = 5_000;
 
 /** svc_browser_await_login */
 export const awaitLogin = defineTool({
   name: "svc_browser_await_login",
   title: "Wait for the person",
   description:
-    "Waits until the person of svc_browser_login is done. status pending or active is no error: call it again. Once completed, the login is saved to the profile that the browser began with, if there is one.",
+    "Waits until the person of svc_browser_login is done. status pending or active is no error: call it again. Once completed, the login is saved, once, to the profile that the browser began with, if any.",
   input: z.strictObject({
     sessionId: z.string(),
     timeoutSeconds: z.number().min(1).max(300).default(50),
@@ -20,6 +26,7 @@ export const awaitLogin = defineTool({
   output: z.looseObject({
     status: z.enum(["pending", "active", "completed", "cancelled", "expired"]),
     url: z.string().optional(),
+    title: z.string().optional(),
     profileId: z.string().optional(),
     version: z.number().optional(),
   }),
@@ -36,8 +43,10 @@ export const awaitLogin = defineTool({
       );
     const handoff = await ended(browser, last, Date.now() + timeoutSeconds * SECOND_MS, context);
     const { status, finalUrl: url } = handoff;
-    const saved = status === "completed" && saveProfile && (await save(browser, context));
-    return { json: { status, ...(url !== undefined && { url }), ...saved } };
+    if (isOpen(handoff)) return { json: { status } };
+    const saved = status === "completed" && saveProfile && (await save(browser, handoff, context));
+    const where = { ...(url !== undefined && { url }), ...(await whereIs(sessionId, context)) };
+    return { json: { status, ...where, ...saved } };
   },
 });
 
@@ -51,16 +60,34 @@ async function ended(
   for (;;) {
     const waitMs = Math.min(Math.max(until - Date.now(), 0), LIMITS.handoffWaitMs);
     const now = await handoffs.get(handoff.id, { waitMs, signal });
-    const isOpen = now.status === "pending" || now.status === "active";
-    if (!isOpen || Date.now() >= until) return now;
+    if (!isOpen(now) || Date.now() >= until) return now;
     progress(now.status === "pending" ? "Nobody has come yet." : "A person has the browser.");
   }
 }
 
-/** Saves to the profile that the browser began with. Of a browser without a profile nothing is saved. */
-async function save(browser: Browser, { signal }: ToolContext): Promise<object> {
+const isOpen = ({ status }: Handoff): boolean => status === "pending" || status === "active";
+
+/** Where the browser is now. Of one that cannot be asked nothing is told. */
+async function whereIs(sessionId: string, context: ToolContext): Promise<object> {
   try {
-    const { profileId, version } = await browser.saveProfile({}, { signal });
+    const tab = await within({ signal: context.signal, timeoutMs: WHERE_MS }, ({ signal }) =>
+      withTabs({ ...context, signal }, sessionId, (tabs) => tabs.current()),
+    );
+    return tab ? { url: tab.url.slice(0, URL_LENGTH), title: tab.title } : {};
+  } catch {
+    context.signal.throwIfAborted();
+    return {};
+  }
+}
+
+/**
+ * Saves to the profile that the browser began with, once for a hand-off, whoever waits for it. Of a browser without a profile
+ * nothing is saved.
+ */
+async function save(browser: Browser, { id }: Handoff, { signal }: ToolContext): Promise<object> {
+  try {
+    const headers = { "idempotency-key": id };
+    const { profileId, version } = await browser.saveProfile({}, { signal, headers });
     return { profileId, version };
   } catch (error) {
     if (isNoProfile(error)) return {};
@@ -69,8 +96,4 @@ async function save(browser: Browser, { signal }: ToolContext): Promise<object> 
 }
 
 const isNoProfile = (error: unknown): boolean =>
-  error instanceof Error &&
-  "code" in error &&
-  error.code === "ValidationError" &&
-  "body" in error &&
-  (error.body as { field?: string }).field === "profileId";
+  error instanceof ApiError && error.code === "ValidationError" && error.body.field === "profileId";

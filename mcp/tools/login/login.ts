@@ -14,7 +14,7 @@ export const login = defineTool({
   name: "svc_browser_login",
   title: "Ask a person to log in",
   description:
-    "Hands the browser to a person, so that they log in or do what only they can. Give them liveUrl at once: a page on which they see and use it. Then call svc_browser_await_login. Until they are done other tools on this session answer HandoffActive.",
+    "Hands the browser to a person, so that they log in or do what only they can. Give them liveUrl at once, a page to see and use it. Then call svc_browser_await_login. Until they are done other tools on this session answer HandoffActive.",
   input: z.strictObject({
     sessionId: z.string(),
     url: z

@@ -1,10 +1,7 @@
 import { SCREEN_DEFAULT, SCREEN_MOST, VM_SIZES } from "@svc/contract/vm/machine.ts";
 import * as z from "zod";
-import { whenMade } from "../../machine/creation.ts";
+import { size, whenMade } from "../../machine/creation.ts";
 import { defineTool } from "../../tool.ts";
-
-const size = ({ least, most }: { least: number; most: number }) =>
-  z.int().min(least).max(most).optional();
 
 export const desktopCreate = defineTool({
   name: "svc_desktop_create",

@@ -4,7 +4,7 @@ import {
   RunAutologin,
 } from "@svc/contract/browser/autologin.ts";
 import type { LoginState } from "@svc/contract/browser/login.ts";
-import { ApiError, isApiError } from "@svc/contract/errors.ts";
+import { isApiError } from "@svc/contract/errors.ts";
 import { newHandoffId } from "@svc/contract/ids.ts";
 import { logOf } from "@svc/contract/log.ts";
 import { LoginVault } from "../../../control-plane/login-vault.ts";
@@ -18,6 +18,7 @@ import { parseBody } from "../../body.ts";
 import type { AppContext, Handler } from "../../context.ts";
 import { TIDY_MS, autologin } from "../../logins/autologin.ts";
 import { handoffActive } from "../handoffs/active.ts";
+import { openHandoff } from "../handoffs/open.ts";
 import { type OwnedSession, ownedSession } from "../sessions/owned.ts";
 import { saveLive } from "../sessions/save-profile.ts";
 import { profileOf } from "./place.ts";
@@ -77,8 +78,7 @@ async function noted(c: AppContext, place: LoginPlace, state: LoginState): Promi
 async function begun(session: OwnedSession, lastsMs: number): Promise<string> {
   const id = newHandoffId();
   const wish = { kind: "autologin" } as const;
-  const handoff = await session.ask((object) => object.beginHandoff(id, lastsMs, wish));
-  if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  const handoff = await openHandoff(session, id, lastsMs, wish);
   if (handoff.id !== id) throw handoffActive(handoff);
   return id;
 }

@@ -1,6 +1,5 @@
 import { BeginHandoff, type HandoffBegun } from "@svc/contract/browser/handoff.ts";
 import { HANDOFF_SECONDS } from "@svc/contract/browser/take-over.ts";
-import { ApiError } from "@svc/contract/errors.ts";
 import { newHandoffId } from "@svc/contract/ids.ts";
 import { parseBody } from "../../body.ts";
 import type { Handler } from "../../context.ts";
@@ -8,6 +7,7 @@ import { ownedSession } from "../sessions/owned.ts";
 import { handoffOf } from "../sessions/record.ts";
 import { handoffActive } from "./active.ts";
 import { liveUrlOf } from "./live-url.ts";
+import { openHandoff } from "./open.ts";
 
 const SECOND_MS = 1_000;
 
@@ -16,8 +16,7 @@ export const beginHandoff: Handler = async (c) => {
   const { timeoutSeconds = HANDOFF_SECONDS.usual, ...wish } = await parseBody(c, BeginHandoff);
   const id = newHandoffId();
   const lastsMs = timeoutSeconds * SECOND_MS;
-  const handoff = await session.ask((object) => object.beginHandoff(id, lastsMs, wish));
-  if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  const handoff = await openHandoff(session, id, lastsMs, wish);
   if (handoff.id !== id) throw handoffActive(handoff);
   const body = { handoff: handoffOf(handoff), liveUrl: await liveUrlOf(c, handoff) };
   return c.json(body satisfies HandoffBegun, 201);

@@ -1,10 +1,10 @@
 import { AskLiveToken, HANDOFF_SECONDS, type LiveToken } from "@svc/contract/browser/take-over.ts";
-import { ApiError } from "@svc/contract/errors.ts";
 import { newHandoffId } from "@svc/contract/ids.ts";
 import { mintViewerUrl } from "@svc/contract/tokens/viewer-url.ts";
 import { parseBody } from "../../body.ts";
 import { type Handler, baseUrlOf } from "../../context.ts";
 import { handoffActive } from "../handoffs/active.ts";
+import { openHandoff } from "../handoffs/open.ts";
 import { ownedSession } from "./owned.ts";
 import { handoffOf } from "./record.ts";
 
@@ -15,8 +15,7 @@ export const liveToken: Handler = async (c) => {
   const { timeoutSeconds = HANDOFF_SECONDS.usual } = await parseBody(c, AskLiveToken);
   const lastsMs = timeoutSeconds * SECOND_MS;
   const wish = { kind: "takeOver" } as const;
-  const handoff = await session.ask((object) => object.beginHandoff(newHandoffId(), lastsMs, wish));
-  if (!handoff) throw new ApiError("NotRunning", "The session has ended, or is being created.");
+  const handoff = await openHandoff(session, newHandoffId(), lastsMs, wish);
   if (handoff.kind === "autologin") throw handoffActive(handoff);
   const { token, path, expiresInSeconds } = await mintViewerUrl(c.env.SVC_SIGNING_SECRET, {
     id: c.req.param("id") ?? "",

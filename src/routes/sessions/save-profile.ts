@@ -21,16 +21,21 @@ import { invalidSessionId, type OwnedSession, ownedSession } from "./owned.ts";
 
 const log = logOf("src");
 
+type Wish = z.infer<typeof SaveSessionProfile>;
+
+/** The profile that a request names. */
+export const readSave = (c: AppContext): Promise<Wish> => parseBody(c, SaveSessionProfile);
+
 export const saveSessionProfile: Handler = async (c) => {
   const session = await ownedSession(c);
-  return c.json(await saveLive(c, session, await parseBody(c, SaveSessionProfile)));
+  return c.json(await saveLive(c, session, await readSave(c)));
 };
 
 /** Saves the live browser of a session as the next version of a profile. */
 export async function saveLive(
   c: AppContext,
   session: OwnedSession,
-  { profileId, name, lease: shown }: z.infer<typeof SaveSessionProfile>,
+  { profileId, name, lease: shown }: Wish,
 ): Promise<SessionProfileSaved> {
   const lease = shown ?? null;
   const found = await session.ask((object) => object.locate());

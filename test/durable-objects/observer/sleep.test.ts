@@ -5,6 +5,7 @@ import { LiveToken } from "@svc/contract/browser/take-over.ts";
 import { CLOSE_CODES } from "@svc/contract/close-codes.ts";
 import { FEED_TICKET_HEADER, OpenFeed } from "@svc/contract/host-protocol/feed.ts";
 import { beforeEach, describe, expect, test, vi } from "vitest";
+import { ObserverDO } from "../../../durable-objects/observer.ts";
 import { SessionDO } from "../../../durable-objects/session.ts";
 import { HOST_TOKEN } from "../../support/secrets.ts";
 import { call, clearFleet, newOrg, newPool, newSession } from "../../support/worker/gateway.ts";
@@ -129,6 +130,23 @@ describe("the object of observers", async () => {
     person.send({ type: "handoff", action: "done" });
     await vi.waitFor(() => expect(person.closed).toBe(CLOSE_CODES.normal), PATIENCE);
     expect((await session.read())?.handoff?.status).toBe("completed");
+  });
+
+  test("a hand-off that ends while its beginning is being told lets its person go all the same", async () => {
+    const { id, viewer, feed } = await watched();
+    const session = env.SESSIONS.getByName(id);
+    let isOver = false;
+    const telling = vi.spyOn(ObserverDO.prototype, "handoffIs").mockImplementationOnce(async () => {
+      while (!isOver) await scheduler.wait(10);
+    });
+    const person = await taken(id);
+    await vi.waitFor(() => expect(telling).toHaveBeenCalledOnce(), PATIENCE);
+    const handoff = (await session.read())?.handoff?.id ?? "";
+    expect((await session.endHandoff(handoff, { as: "cancelled" }))?.status).toBe("cancelled");
+    isOver = true;
+    await vi.waitFor(() => expect(person.closed).toBe(CLOSE_CODES.normal), PATIENCE);
+    feed.send(frame(3));
+    await viewer.hasFrames(2);
   });
 
   /** The socket of a person who has taken the session over. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Active, SessionState } from "../../../durable-objects/session/state.ts";
 import { type SessionEvent, step, timers } from "../../../durable-objects/session/transitions.ts";
 import { duties } from "../../../durable-objects/session/duties.ts";
+import { newsOf } from "../../../durable-objects/session/handoff.ts";
 
 const GRACE = LIMITS.orphanGraceMs;
 const NEVER = { how: "never", since: 0 } as const;
@@ -236,6 +237,7 @@ describe("a session that is handed to a person", () => {
   test("is held for them though its client has gone, until the hand-off is over", () => {
     expect(pending.handoff).toEqual({
       id: "ho_1",
+      number: 1,
       status: "pending",
       createdAt: 10,
       expiresAt: 600_000,
@@ -274,13 +276,25 @@ describe("a session that is handed to a person", () => {
     expect(step(login, { type: "handoffTaken", id: "ho_1" }, 20)).toEqual(login);
   });
 
-  test("tells its viewers whenever somebody comes for it, or has it no more", () => {
+  test("tells its viewers whenever somebody comes for it, or has it no more, and its recording when it is over", () => {
     const taken = step(pending, { type: "handoffTaken", id: "ho_1" }, 20);
     const done = step(taken, { type: "handoffEnded", id: "ho_1", as: "cancelled" }, 30);
     const late = step(taken, { type: "tick" }, 600_001);
     expect(duties(gone, pending)).toEqual([]);
     expect(duties(pending, taken)).toEqual(["handoff"]);
-    expect(duties(taken, done)).toEqual(["handoff"]);
-    expect(duties(taken, late)).toEqual(["handoff"]);
+    expect(duties(taken, done)).toEqual(["handoff", "hiding"]);
+    expect(duties(taken, late)).toEqual(["handoff", "hiding"]);
+    expect(duties(pending, step(pending, { type: "tick" }, 600_001))).toEqual(["hiding"]);
+  });
+
+  test("numbers the news of its hand-offs, so that what is told late is known by it", () => {
+    const over = step(pending, { type: "tick" }, 600_001) as Active;
+    const next = step(over, { ...began, id: "ho_2", expiresAt: 900_000 }, 600_500) as Active;
+    const news = [pending, over, next].map(({ handoff }) => handoff && newsOf(handoff));
+    expect(news).toEqual([
+      { seq: 2, isOpen: true },
+      { seq: 3, isOpen: false },
+      { seq: 4, isOpen: true },
+    ]);
   });
 });

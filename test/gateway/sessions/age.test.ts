@@ -12,7 +12,7 @@ const upgrade = (path: string) => call(path, { headers: HANDSHAKE });
 
 /** A live session whose id was minted some time ago. */
 async function aged(ageMs: number) {
-  await newPool();
+  const pool = await newPool();
   const { key, orgId: org } = await newOrg("professional");
   const createdAt = Date.now() - ageMs;
   const id = await mintSessionId(SIGNING_SECRET, { org, issuedAt: createdAt });
@@ -36,7 +36,7 @@ async function aged(ageMs: number) {
     recording: null,
   });
   expect(answer).toHaveProperty("created");
-  return { id, key };
+  return { id, key, pool };
 }
 
 test("a session older than 90 minutes is read and released as any other; only its endpoints are gone", async () => {
@@ -53,18 +53,27 @@ test("a session older than 90 minutes is read and released as any other; only it
   expect(await released.json()).toMatchObject({ status: "released" });
 });
 
-test("tools say of a session older than 90 minutes that they cannot use it, and what to do", async () => {
-  const { id: sessionId, key } = await aged(LIMITS.socketUrlAgeMs + 60_000);
-  const params = { name: "svc_browser_read_page", arguments: { sessionId } };
-  const answer = await call("/mcp", {
-    ...json({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
-    headers: {
+test("tools say of a session older than 90 minutes that they cannot use it, and what they say to do works", async () => {
+  const { id: sessionId, key, pool } = await aged(LIMITS.socketUrlAgeMs + 60_000);
+  await pool.steer({ state: { status: 200, body: '{"cookies":[],"origins":[]}' } });
+  const tool = async (name: string, args: object = {}): Promise<string> => {
+    const params = { name: `svc_browser_${name}`, arguments: { sessionId, ...args } };
+    const asked = json({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+    const headers = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
-    },
-    bearer: key,
-  });
-  expect(await answer.text()).toContain("BrowserTooOld: Tools use a browser for 90 minutes");
+    };
+    return (await call("/mcp", { ...asked, headers, bearer: key })).text();
+  };
+  const refused = await tool("read_page");
+  expect(refused).toContain("BrowserTooOld: Tools use a browser for 90 minutes");
+  for (const next of ["save_profile", "close", "create"])
+    expect(refused).toContain(`svc_browser_${next}`);
+  const saved = await tool("save_profile", { name: "kept" });
+  expect(saved).toMatch(/"structuredContent":\{[^}]*"version":1\b/);
+  expect(await tool("close")).toContain("released");
+  const record = await call(`/sessions/${sessionId}`, { bearer: key });
+  expect(await record.json()).toMatchObject({ status: "released" });
 });
 
 test.each(["ws", "cdp"])(

@@ -28,6 +28,25 @@ describe("POST /sessions/:id/save-profile", async () => {
     expect(await (await env.OBJECTS.get(storageStateS3Key))?.text()).toBe(STATE);
   });
 
+  test("with an Idempotency-Key is made once, for two that ask at once as for one that asks later", async () => {
+    const profile = await newProfile(key, "once");
+    const wish = (idempotencyKey: string, body: object = { profileId: profile.id }) => {
+      const headers = { "idempotency-key": idempotencyKey };
+      return call(`/sessions/${id}/save-profile`, { ...json(body), headers, bearer: key });
+    };
+    await pool.steer({ state: { status: 502, body: "" } });
+    expect((await wish("one")).status).toBe(502);
+    await pool.steer({ state: { status: 200, body: STATE } });
+    const answers = await Promise.all([wish("one"), wish("one")]);
+    answers.push(await wish("one"));
+    for (const answer of answers) expect(await answer.json()).toMatchObject({ version: 1 });
+    expect(await (await wish("two")).json()).toMatchObject({ version: 2 });
+    const other = await codeOf(await wish("one", { name: "another" }));
+    expect(other).toEqual({ status: 409, code: "IdempotencyKeyReused" });
+    expect(await codeOf(await wish("one", { profileId: 5 }))).toMatchObject({ status: 400 });
+    await call(`/profiles/${profile.id}`, { method: "DELETE", bearer: key });
+  });
+
   test("makes a profile of a new name, and takes the one that has the name", async () => {
     const [one, two] = [await save({ name: "by name" }), await save({ name: " by name " })];
     const [first, second] = [

@@ -29,12 +29,15 @@ describe.skipIf(await missingBrowser())("browser tools where something is wrong"
   afterAll(() => rig.close());
 
   describe("with what is asked", () => {
+    const both = { selector: "a", x: 1, y: 2 };
     test.each([
-      ["both a selector and a point", { selector: "a", x: 1, y: 2 }, /only one of them/],
-      ["neither", {}, /give one of them/],
-      ["half a point", { x: 1 }, /give both/],
-    ])("click with %s is refused, and says so", async (_name, args, text) => {
-      await expect((async () => call("click", args))()).rejects.toEqual(
+      ["click", "both a selector and a point", both, /only one of them/],
+      ["type", "both", { ...both, text: "x" }, /only one of them/],
+      ["key", "both", { ...both, key: "Enter" }, /only one of them/],
+      ["click", "neither", {}, /give one of them/],
+      ["click", "half a point", { x: 1 }, /give both/],
+    ])("%s with %s is refused, and says so", async (name, _what, args, text) => {
+      await expect((async () => call(name, args))()).rejects.toEqual(
         refusal("ValidationError", text),
       );
     });

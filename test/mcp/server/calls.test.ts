@@ -163,15 +163,19 @@ describe.each(MCP_VERSIONS)("a client %s", (version) => {
     expect(error).toEqual({ ...body, status: 404 });
   });
 
-  test("is told of a full plan what holds it, after one request alone", async () => {
+  test.each([
+    ["browser", "browsers", "svc_browser_close"],
+    ["vm", "sandboxes and desktops", "svc_kill"],
+  ])("is told of a plan full of kind %s what holds it, after one request alone", async (...row) => {
+    const [kind, things, tool] = row;
     await using client = await connected(version);
     work = async (_args, { svc }) => ({ json: { id: (await svc.browsers.create()).id } });
-    const facts = { plan: "free", cap: 3, kind: "browser", holders: ["s1", "s2", "s3"] };
+    const facts = { plan: "free", cap: 3, kind, holders: ["s1", "s2", "s3"] };
     const body = { error: "Too many.", code: "ConcurrencyLimitExceeded", ...facts };
     gateway.script({ status: 429, body });
     const { text, error } = await client.call("svc_structured");
     expect(text).toBe(
-      "ConcurrencyLimitExceeded: Too many. The free plan allows 3 browsers at once. Trying again does not help: close one with svc_browser_close (open: s1, s2, s3).",
+      `ConcurrencyLimitExceeded: Too many. The free plan allows 3 ${things} at once. Trying again does not help: close one with ${tool} (open: s1, s2, s3).`,
     );
     expect(error).toMatchObject({ ...facts, status: 429 });
     expect(gateway.got).toHaveLength(1);

@@ -3,7 +3,12 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { ProxyApplied } from "@svc/contract/browser/proxy.ts";
-import { OPENS_HEADER, PlaceSlot, STATE_LOST_HEADER } from "@svc/contract/host-protocol/slots.ts";
+import {
+  OPENS_HEADER,
+  PlaceSlot,
+  STATE_LOST_HEADER,
+  SlotHandoff,
+} from "@svc/contract/host-protocol/slots.ts";
 import { readHostBearer } from "@svc/contract/tokens.ts";
 import { WebSocketServer } from "ws";
 import * as z from "zod";
@@ -25,6 +30,8 @@ export const FakePoolMode = z.object({
   files: FilesMode.default("ok"),
   /** `hold`: who asks for a feed waits until the mode is another; then it is said to be open. */
   feed: z.enum(["open", "hold"]).default("open"),
+  /** How it answers that a hand-off is open, or over; `missing`: as a pool that does not know the call. */
+  handoff: z.enum(["ok", "missing", "hang"]).default("ok"),
   /** What it says of the state of every browser. */
   state: z
     .object({ status: z.int(), body: z.string() })
@@ -110,6 +117,7 @@ export class FakePool {
       return;
     }
     if (request.url?.endsWith("/allowed-domains")) return send(response, 200, "{}");
+    if (request.url?.endsWith("/handoff")) return this.#hearOfHandoff(text, response);
     if (request.url?.endsWith("/state")) return this.#tellState(response);
     if (request.url?.endsWith("/feed")) {
       this.#heldFeeds.push(response);
@@ -135,6 +143,13 @@ export class FakePool {
       ...(captcha && { captcha }),
     };
     send(response, 201, JSON.stringify(placed));
+  }
+
+  #hearOfHandoff(text: string, response: ServerResponse): void {
+    const { handoff } = this.mode;
+    if (handoff === "hang") return;
+    const isKnown = SlotHandoff.safeParse(JSON.parse(text)).success;
+    send(response, handoff === "missing" ? 404 : isKnown ? 204 : 400, "");
   }
 
   #openFeeds(): void {

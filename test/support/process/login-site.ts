@@ -4,6 +4,7 @@ import { type IncomingMessage, type ServerResponse, createServer } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Site } from "../fakes/site.ts";
+import { hostilePages } from "./hostile-login.ts";
 
 /** The account that may sign in. */
 export const ACCOUNT = {
@@ -44,10 +45,22 @@ const pages = (other: string): Record<string, string> => ({
   "/two": page("Who are you?", form("/two", user, "Next")),
   "/two/password": page("Your password", form("/one", password, "Sign in")),
   "/second": page("Sign in", form("/second", user + password, "Sign in")),
+  "/listens": page(
+    "Sign in",
+    `${form("/one", `${user}<input id=field type=password><input id=password name=password type=hidden>`, "Sign in")}<script>
+      go.disabled = true;
+      field.oninput = (event) => event.isTrusted && (password.value = field.value);
+      field.onkeyup = (event) => event.isTrusted && (go.disabled = !password.value);
+    </script>`,
+  ),
   "/framed": page("Embedded", `<iframe width=600 height=400 src="${other}one"></iframe>`),
   "/captcha": page("Are you human?", '<div class="g-recaptcha" data-sitekey="x">A puzzle</div>'),
   "/sms": page("Sign in", form("/sms", user + password, "Sign in")),
   "/slow": page("Slow", "<script>for (;;) {}</script>"),
+  "/deaf": page(
+    "Sign in",
+    `<div onsubmit="return false">${form("/one", user + password, "Sign in")}</div>`,
+  ),
   "/nothing": page("Nothing", "<p>There is no form here.</p>"),
 });
 
@@ -65,12 +78,16 @@ const WRONG = page(
   `<p id=wrong>Wrong password.</p>${form("/one", user + password, "Sign in")}`,
 );
 
-/** A site to sign in to: each path is another way of doing it. `attempts` counts passwords that were sent. */
+/**
+ * A site to sign in to: each path is another way of doing it. `attempts` counts passwords that were sent, and `leaked` is what
+ * fields got that should get nothing.
+ */
 export interface LoginSite extends Site {
   /** The same site under another host name. */
   otherUrl: string;
   otherAddress: string;
   attempts: number;
+  leaked: string;
 }
 
 export async function startLoginSite(): Promise<LoginSite> {
@@ -84,12 +101,13 @@ export async function startLoginSite(): Promise<LoginSite> {
     otherUrl: `http://localhost:${port}/`,
     otherAddress: `localhost:${port}`,
     attempts: 0,
+    leaked: "",
     close: () => {
       server.close();
       server.closeAllConnections();
     },
   };
-  const shown = pages(site.otherUrl);
+  const shown = { ...pages(site.otherUrl), ...hostilePages(site.otherUrl) };
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, headers, url = "/" } = request;
@@ -101,7 +119,12 @@ export async function startLoginSite(): Promise<LoginSite> {
       response.writeHead(303, { location, "set-cookie": cookies }).end();
     };
     if (method === "POST") {
-      const sent = new URLSearchParams(await text(request));
+      const body = await text(request);
+      if (path === "/leak") {
+        site.leaked += body;
+        return html("");
+      }
+      const sent = new URLSearchParams(body);
       if (path === "/two") return go("/two/password");
       if (path === "/code")
         return sent.get("code") === codeOf(ACCOUNT.totp, Date.now())

@@ -1,6 +1,6 @@
+import { fitName, freeName } from "@svc/contract/browser/file-name.ts";
 import { SessionFileName } from "@svc/contract/browser/session-file.ts";
 import { expect, test } from "vitest";
-import { fitName, freeName } from "../../../browser-pool/files/names.ts";
 
 const LONG = "é".repeat(200);
 
@@ -22,7 +22,7 @@ test.each([
   [`a.${LONG}`, `a.${"é".repeat(126)}`],
   [`${"😀".repeat(70)}`, "😀".repeat(63)],
 ])("a download that a site calls %j is kept as %j", (proposed, name) => {
-  expect(fitName(proposed)).toBe(name);
+  expect(fitName(proposed, "download")).toBe(name);
   expect(SessionFileName.safeParse(name).success).toBe(true);
 });
 
@@ -39,7 +39,7 @@ test("the same name again gets a number before its ending, also where there is n
     "a (2).tar",
   ]);
   expect([next(".env"), next(".env")]).toEqual([".env", ".env (1)"]);
-  const long = fitName(`${LONG}.pdf`);
+  const long = fitName(`${LONG}.pdf`, "download");
   expect([next(long), next(long)]).toEqual([long, `${"é".repeat(123)} (1).pdf`]);
   for (const name of taken) expect(SessionFileName.safeParse(name).success).toBe(true);
 });

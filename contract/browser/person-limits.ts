@@ -1,0 +1,9 @@
+/** What a person may send at once on `/ws/live`: their page keeps to it, and the gateway holds everybody to it. */
+export const PERSON_LIMITS = {
+  /** Characters of a text that is pasted. */
+  textCharacters: 32_768,
+  /** Pixels of a place and of a turn of the wheel, to each side. */
+  pixels: 10_000,
+  /** Files that a page is given at once. */
+  files: 16,
+} as const;
