@@ -3,23 +3,19 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { RecordingMask } from "@svc/contract/browser/recording.ts";
 import { HIDING_OPTIONS, HIDING_SCRIPT } from "./hiding-script.ts";
-import { PDF_SCRIPT } from "./pdf-script.ts";
 import { PICTURES_SCRIPT } from "./pictures-script.ts";
 import { STILL_SCRIPT } from "./still-script.ts";
 
 /** The name of the isolated world that pages are recorded in. */
 export const WORLD = "svc_recorder";
 /** The recorder of a document, in its isolated world. */
-const RECORDER = "__svcRecorder";
+export const RECORDER = "__svcRecorder";
 
 /**
  * Takes the lines that the recorder of a document has gathered, or an empty text; where it takes pictures, a promise of them, which waits
  * up to `ms` for the last pictures.
  */
 export const take = (ms: number): string => `globalThis.${RECORDER}?.take(${ms}) ?? ""`;
-/** Gives a document the picture of the screen that it has asked for, and its own place in there; an empty text: there is none. */
-export const screenGiven = (data: string, left: number, top: number): string =>
-  `globalThis.${RECORDER}?.screenGiven(${JSON.stringify([data, left, top])})`;
 /**
  * Has a document hide all input from now on. It gives the lines of before, if it comes to it by `until` (ms since the epoch): later
  * somebody may have typed, as they may in a document that comes later (0).
@@ -296,7 +292,6 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   ${BUFFER}
   ${STILL_SCRIPT}
   ${PICTURES_SCRIPT}
-  ${PDF_SCRIPT}
   ${BEGIN}
   ${LISTEN}
   globalThis.${RECORDER} = { take, again, hide, show, screenGiven };

@@ -2,10 +2,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod";
 import type { JsonObject } from "../cdp/envelope.ts";
 import type { WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
-import { screenGiven } from "./page-script.ts";
+import { RECORDER } from "./page-script.ts";
 
 /** How long the browser rests between two pictures of its screen: each takes it some 50 ms. */
 const REST_MS = 500;
+
+/** Gives a document the picture of the screen that it has asked for, and its own place in there; an empty text: there is none. */
+const screenGiven = (data: string, left: number, top: number): string =>
+  `globalThis.${RECORDER}?.screenGiven(${JSON.stringify([data, left, top])})`;
 
 /** A place in the viewport of its tab. */
 const Place = z.tuple([z.number(), z.number()]);

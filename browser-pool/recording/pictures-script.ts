@@ -1,5 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
-import { PDF_MS } from "./pdf-script.ts";
+import { PDF_MS, PDF_SCRIPT } from "./pdf-script.ts";
 
 /** How often an element is looked at, once its eager frames (below) are over. */
 const LOOK_MS = 1_000;
@@ -274,4 +274,5 @@ export const PICTURES_SCRIPT = `
       if (known.isVisible && !known.isBusy && performance.now() < until && characters.left() > 0) look(element, known);
     const kept = Promise.all([...pictured.values()].map(({ kept }) => kept));
     await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, ms))]);
-  };`;
+  };
+  ${PDF_SCRIPT}`;

@@ -124,11 +124,9 @@ describe.skipIf(await missingKind("stealth"))("in the replay of a stealth sessio
       .getByRole("tab", { name: /^↳ .*a\.pdf$/ })
       .last()
       .click();
-    if (process.env.SVC_KEEP_SCREENSHOT) {
-      await new Promise((r) => setTimeout(r, 3000));
-      await player.screenshot({ path: `${process.env.SVC_KEEP_SCREENSHOT}-${name}.png` });
-    }
     await expect.poll(() => isRed(player), PATIENCE).toBe(true);
+    if (process.env.SVC_KEEP_SCREENSHOT)
+      await player.screenshot({ path: `${process.env.SVC_KEEP_SCREENSHOT}-${name}.png` });
     await player.close();
   });
 });
