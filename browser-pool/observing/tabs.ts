@@ -86,10 +86,19 @@ export class Tabs {
 
   #note({ targetId: id, title, url }: z.infer<typeof TargetInfo>): void {
     const before = this.#tabs.get(id);
-    const tab = { id, url: url.slice(0, URL_LENGTH), title: title.slice(0, TITLE_LENGTH) };
+    const tab = { id, url: shownUrl(url), title: title.slice(0, TITLE_LENGTH) };
     if (before?.url === tab.url && before.title === tab.title) return;
     if (before?.url !== tab.url) this.#tabs.delete(id);
     this.#tabs.set(id, tab);
     this.#onChange();
   }
+}
+
+/** A URL without the name and password in it: they are nobody's to see, and a long name would be all that is left of a host. */
+function shownUrl(text: string): string {
+  if (!text.includes("@") || !URL.canParse(text)) return text.slice(0, URL_LENGTH);
+  const url = new URL(text);
+  url.username = "";
+  url.password = "";
+  return url.href.slice(0, URL_LENGTH);
 }

@@ -15,7 +15,7 @@ export class PageFiles {
   readonly #box = part("dialog", "files");
   readonly #input = part("input", "files-input");
   /** Files that are on their way, by name. */
-  #going = new Map<string, File>();
+  readonly #going = new Map<string, File>();
   /** Names that were chosen, in their order, and those of them that the session has. */
   #chosenNames: string[] = [];
   readonly #there = new Set<string>();
@@ -29,10 +29,11 @@ export class PageFiles {
   }
 
   asked({ kind }: Asks): void {
-    if (kind === "gone") return this.close();
+    this.close();
+    if (kind === "gone") return;
     this.#input.multiple = kind === "several";
     this.#input.value = "";
-    if (!this.#box.open) this.#box.showModal();
+    this.#box.showModal();
   }
 
   /** Sends the bytes of a file to the path that the gateway has offered. */
@@ -40,6 +41,8 @@ export class PageFiles {
     const file = this.#going.get(name);
     if (!file) return;
     const answer = await fetch(path, { method: "PUT", body: file }).catch(() => null);
+    // Meanwhile the page may want others, or none.
+    if (this.#going.get(name) !== file) return;
     this.#going.delete(name);
     if (answer?.ok) this.#there.add(name);
     else this.#tell(`${name} could not be sent.`);

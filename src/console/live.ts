@@ -27,8 +27,6 @@ function show(c: AppContext): Response {
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy": policy(base),
-      // Whoever opened this window cannot take it elsewhere while a password is typed.
-      "cross-origin-opener-policy": "same-origin",
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",

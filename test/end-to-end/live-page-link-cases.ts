@@ -40,6 +40,9 @@ export function linkCases(rigOf: () => LivePageRig): void {
     await expect.poll(host).toBe("no site (data:)");
     await rig.page.goto("about:blank");
     await expect.poll(host).toBe("a blank page");
+    // A name before the host is as long as a page likes.
+    await rig.page.goto(rig.site.url.replace("//", `//${"your-bank.test.".repeat(200)}@`));
+    await expect.poll(host).toBe(rig.site.address);
     await rig.show("fields", person);
   });
 

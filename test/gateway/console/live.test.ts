@@ -19,7 +19,6 @@ describe("/console/live/:handoffId", async () => {
     expect(response.status).toBe(200);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
-    expect(response.headers.get("cross-origin-opener-policy")).toBe("same-origin");
     expect(response.headers.get("content-security-policy")?.split("; ")).toEqual([
       "default-src 'none'",
       `script-src ${BASE}/console/live.js`,

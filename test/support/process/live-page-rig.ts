@@ -125,10 +125,15 @@ export class LivePageRig {
 export const has = (person: Page): Promise<void> =>
   person.locator("#done:enabled").waitFor(PATIENCE);
 
-/** Marks the session's page with a colour, and waits for it in the person's picture: all that was before is drawn. */
+/**
+ * Marks the session's page with a colour, and waits for it in the person's picture: all that was before is drawn. The mark
+ * changes as long as it is not seen: of a page that changes often a busy browser leaves pictures out, the last one too.
+ */
 async function seesNewest(person: Page, page: Page): Promise<void> {
-  await page.evaluate(`document.documentElement.style.background = "rgb(0, 200, 0)"`);
+  let blue = 0;
   await vi.waitFor(async () => {
+    blue = (blue + 1) % 50;
+    await page.evaluate(`document.documentElement.style.background = "rgb(0, 200, ${blue})"`);
     const [red = 255, green = 0] = await person.evaluate<number[]>(
       `[...picture.getContext("2d").getImageData(5, picture.height - 5, 1, 1).data]`,
     );
