@@ -68,7 +68,7 @@ export class CdpMux {
   /** Null while a new target runs as soon as one client lets it. */
   #starts: Starts | null = null;
   /** Work that has to come before a page closes or goes elsewhere. */
-  #lastWork: (() => Promise<void>) | null = null;
+  #lastWork: ((call: ClientCall | null) => Promise<void> | null) | null = null;
   #nextId = 1;
   #isClosed = false;
 
@@ -109,8 +109,8 @@ export class CdpMux {
     );
   }
 
-  /** From now on clients' calls that close a page, or take it elsewhere, are sent on when `work` is done, which is soon. */
-  beforeClosing(work: () => Promise<void>): void {
+  /** From now on calls that close a page, or take it elsewhere, are sent on when `work` is done; null: at once. Of clients that go as well. */
+  beforeClosing(work: (call: ClientCall | null) => Promise<void> | null): void {
     this.#lastWork = work;
   }
 
@@ -130,7 +130,8 @@ export class CdpMux {
     if (!root) return;
     this.#forget(root.id);
     // Contexts of a raw client go with its session, and their pages with them.
-    if (this.#lastWork) void this.#lastWork().finally(() => this.#forgetRoot(root.id));
+    const last = this.#lastWork?.(null);
+    if (last) void last.finally(() => this.#forgetRoot(root.id));
     else this.#forgetRoot(root.id);
   }
 
@@ -142,7 +143,7 @@ export class CdpMux {
       client.answer({ id: call.id, error: NO_SESSION, ...where });
       return true;
     }
-    const before = this.#lastWork && CLOSING.has(call.method) ? this.#lastWork() : null;
+    const before = this.#lastWork && CLOSING.has(call.method) ? this.#lastWork(call) : null;
     const waits = before ?? this.#hidden.blocks(client, call);
     if (waits) {
       void waits.finally(() => this.#passLate(session, call));

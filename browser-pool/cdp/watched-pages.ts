@@ -7,9 +7,13 @@ import { RESUME } from "./starts.ts";
 
 const Attached = z.object({
   sessionId: z.string(),
-  targetInfo: z.object({ targetId: z.string() }),
+  targetInfo: z.object({ targetId: z.string(), parentFrameId: z.string().optional() }),
 });
-const Frame = z.object({ id: z.string() });
+const Frame = z.object({
+  id: z.string(),
+  parentId: z.string().optional(),
+  url: z.string().optional(),
+});
 const Called = z.object({ name: z.string(), payload: z.string(), executionContextId: z.number() });
 
 /** A document, by the isolated world that the script runs in. */
@@ -62,6 +66,10 @@ export class WatchedPages {
   readonly #attach: JsonObject;
   /** Of each session, the tab that it belongs to. */
   readonly #tabs = new Map<string, string>();
+  /** Of each frame, the one that it is in. */
+  readonly #parents = new Map<string, string>();
+  /** Of each tab, the origin of its page. */
+  readonly #origins = new Map<string, string>();
   /** Documents that have come and cannot be asked yet, by frame. */
   readonly #coming = new Map<string, Promise<void>>();
   /** What runs in documents to come after the script, and its name in each session. */
@@ -90,12 +98,27 @@ export class WatchedPages {
   close(): void {
     this.documents.clear();
     this.#tabs.clear();
+    this.#parents.clear();
+    this.#origins.clear();
     this.#client.close();
   }
 
   /** The tab that a session belongs to; null once that has gone. */
   tabOf(sessionId: string | null): string | null {
     return (sessionId !== null && this.#tabs.get(sessionId)) || null;
+  }
+
+  /** Whether a tab that goes to this URL stays in its only process, as far as can be known, and its document can be asked. */
+  keepsProcess(tab: string, url: string): boolean {
+    if (this.#coming.has(tab)) return false;
+    const origin = URL.parse(url)?.origin;
+    const isAlone = [...this.#tabs.values()].filter((each) => each === tab).length === 1;
+    return isAlone && origin?.startsWith("http") === true && origin === this.#origins.get(tab);
+  }
+
+  /** The frame that a frame is in; undefined of a page. */
+  parentOf(frameId: string): string | undefined {
+    return this.#parents.get(frameId);
   }
 
   /** Resolves once all documents that have come can be asked, or that of one frame. */
@@ -169,6 +192,8 @@ export class WatchedPages {
       case "Page.frameNavigated":
         return this.#navigated(Frame.safeParse(params.frame).data, sessionId);
       case "Page.frameDetached":
+        // A frame that goes into a process of its own stays where it is.
+        if (params.reason !== "swap") this.#parents.delete(String(params.frameId));
         return this.#leave(String(params.frameId), sessionId);
       case "Runtime.bindingCalled":
         return this.#called(Called.safeParse(params).data, sessionId);
@@ -180,7 +205,8 @@ export class WatchedPages {
   #attached(attached: z.infer<typeof Attached> | undefined, parent: string | null): void {
     if (!attached) return;
     const { sessionId, targetInfo } = attached;
-    const { targetId } = targetInfo;
+    const { targetId, parentFrameId } = targetInfo;
+    if (parentFrameId !== undefined) this.#parents.set(targetId, parentFrameId);
     const tab = this.tabOf(parent) ?? targetId;
     this.#tabs.set(sessionId, tab);
     if (tab === targetId) this.#listener.turned?.(tab);
@@ -198,7 +224,11 @@ export class WatchedPages {
 
   #navigated(frame: z.infer<typeof Frame> | undefined, sessionId: string | null): void {
     if (!frame || sessionId === null) return;
-    if (frame.id === this.tabOf(sessionId)) this.#listener.turned?.(frame.id);
+    if (frame.parentId !== undefined) this.#parents.set(frame.id, frame.parentId);
+    if (frame.id === this.tabOf(sessionId)) {
+      this.#origins.set(frame.id, URL.parse(frame.url ?? "")?.origin ?? "");
+      this.#listener.turned?.(frame.id);
+    }
     void this.connect(frame.id, sessionId);
   }
 
@@ -220,8 +250,14 @@ export class WatchedPages {
     const tab = this.tabOf(sessionId);
     this.#tabs.delete(sessionId);
     this.#added.delete(sessionId);
-    for (const frameId of this.documents.keys()) this.#leave(frameId, sessionId);
-    if (tab !== null && ![...this.#tabs.values()].includes(tab)) this.#listener.closed?.(tab);
+    for (const [frameId, document] of this.documents) {
+      if (document.sessionId !== sessionId) continue;
+      this.documents.delete(frameId);
+      this.#parents.delete(frameId);
+    }
+    if (tab === null || [...this.#tabs.values()].includes(tab)) return;
+    this.#origins.delete(tab);
+    this.#listener.closed?.(tab);
   }
 
   /** The frame has gone, or is another session's by now. */

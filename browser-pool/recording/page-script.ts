@@ -9,7 +9,7 @@ import { STILL_SCRIPT } from "./still-script.ts";
 /** The name of the isolated world that pages are recorded in. */
 export const WORLD = "svc_recorder";
 /** The recorder of a document, in its isolated world. */
-const RECORDER = "__svcRecorder";
+export const RECORDER = "__svcRecorder";
 
 /**
  * Takes the lines that the recorder of a document has gathered, or an empty text; where it takes pictures, a promise of them, which waits
@@ -257,7 +257,7 @@ const LISTEN = `
     takenAt = performance.now();
     return join();
   };
-  const take = (ms) => (pictured.size === 0 || document.hidden ? takeNow() : lookLast(ms).then(takeNow));`;
+  const take = (ms) => (ms === 0 || pictured.size === 0 || document.hidden ? takeNow() : lookLast(ms).then(takeNow));`;
 
 /** Elements of which the mask `all` leaves the size. */
 const BLOCKED = ["img", "picture", "video", "audio", "svg", "canvas", "object", "embed"];
@@ -294,7 +294,7 @@ export function pageScript(rrweb: string, binding: string, mask: RecordingMask |
   ${PICTURES_SCRIPT}
   ${BEGIN}
   ${LISTEN}
-  globalThis.${RECORDER} = { take, again, hide, show };
+  globalThis.${RECORDER} = { take, again, hide, show, screenGiven };
   listen();
 })()`;
 }

@@ -1,4 +1,5 @@
 import { LIMITS } from "@svc/contract/limits.ts";
+import { PDF_MS, PDF_SCRIPT } from "./pdf-script.ts";
 
 /** How often an element is looked at, once its eager frames (below) are over. */
 const LOOK_MS = 1_000;
@@ -25,12 +26,12 @@ export const PICTURE = "svc.picture";
 
 /**
  * Pictures of what a canvas or a video shows: its own pixels, never what lies over it. `emit`, `rrweb`, `hasHidden` and the means of
- * the still come from the page script.
+ * the still come from the page script, `isPdf` and `askForScreen` from that of PDFs.
  *
  * A page without such an element pays one search of each line: no timer runs, nothing is observed.
  */
 export const PICTURES_SCRIPT = `
-  const PICTURED = ["canvas", "video"];
+  const PICTURED = ["canvas", "video", "embed"];
   const PICTURED_MARKS = PICTURED.map((name) => '"tagName":"' + name + '"');
   const listOf = method(Document, "getElementsByTagName");
   const closestOf = method(Element, "closest");
@@ -68,6 +69,7 @@ export const PICTURES_SCRIPT = `
       }
     }));
   const meet = (element) => {
+    if (nameOf(element) === "embed" && !isPdf(element)) return;
     if (hasHidden || pictured.has(element) || pictured.size >= ${LIMITS.replayPicturedElements} || closestOf(element, ".rr-block")) return;
     pictured.set(element, { id: -1, isVisible: true, isBusy: false, nextAt: 0, eager: ${EAGER_FRAMES}, quality: ${QUALITY}, hash: null, name: null, url: null });
     observer().observe(element);
@@ -142,10 +144,13 @@ export const PICTURES_SCRIPT = `
   const wordsOf = (element) => {
     const [width, height] = sizeOf(element);
     if (width * height === 0 || width * height > ${LIMITS.replayPicturedPixels}) return null;
-    const scale = Math.min(1, Math.sqrt(${LIMITS.replayPicturePixels} / (width * height)));
+    return drawnOf(element, [0, 0, width, height], ${LIMITS.replayPicturePixels});
+  };
+  const drawnOf = (source, [left, top, width, height], most) => {
+    const scale = Math.min(1, Math.sqrt(most / (width * height)));
     const drawn = sheetOf(Math.max(1, Math.floor(width * scale)), Math.max(1, Math.floor(height * scale)));
     const pen = drawn.getContext("2d", { willReadFrequently: true });
-    pen.drawImage(element, 0, 0, drawn.width, drawn.height);
+    pen.drawImage(source, left, top, width, height, 0, 0, drawn.width, drawn.height);
     return new Uint32Array(pen.getImageData(0, 0, drawn.width, drawn.height).data.buffer);
   };
   const hashOf = (words) => {
@@ -198,6 +203,10 @@ export const PICTURES_SCRIPT = `
   /** How long an element need not be looked at; 0: it is looked at in the next frame. */
   const look = (element, known) => {
     try {
+      if (isPdf(element)) {
+        askForScreen(known);
+        return ${PDF_MS};
+      }
       const words = wordsOf(element);
       if (!words) return ${LOOK_MS};
       if (nameOf(element) === "canvas" && isBlank(words)) {
@@ -265,4 +274,5 @@ export const PICTURES_SCRIPT = `
       if (known.isVisible && !known.isBusy && performance.now() < until && characters.left() > 0) look(element, known);
     const kept = Promise.all([...pictured.values()].map(({ kept }) => kept));
     await Promise.race([kept, new Promise((resolve) => setTimeout(resolve, ms))]);
-  };`;
+  };
+  ${PDF_SCRIPT}`;

@@ -1,10 +1,13 @@
 import { LATE, inTime } from "@svc/host-kit/deadline.ts";
 import * as z from "zod";
+import type { ClientCall } from "../cdp/call.ts";
 import type { CdpMux } from "../cdp/mux.ts";
 import type { CdpEvent } from "../cdp/own-client.ts";
 import { type WatchedDocument, WatchedPages } from "../cdp/watched-pages.ts";
 import { Hiding } from "./hiding.ts";
 import { AGAIN, WORLD, take } from "./page-script.ts";
+import { PdfPictures } from "./pdf-pictures.ts";
+import { ASK } from "./pdf-script.ts";
 import { PICTURE } from "./pictures-script.ts";
 import { customLine } from "./replay-file.ts";
 import { eventsOf, isStill } from "./still.ts";
@@ -21,6 +24,7 @@ const PICTURE_CHARACTERS = 64 * 1024 ** 2;
 const PICTURE_HEAD = `{"type":5,"data":{"tag":"${PICTURE}"`;
 
 const Frame = z.object({ id: z.string() });
+const Navigation = z.object({ frameId: z.string(), url: z.string() });
 
 /** Takes a line of a replay. */
 export type Sink = (line: string) => void;
@@ -28,6 +32,7 @@ export type Sink = (line: string) => void;
 /** Records every page, popup and frame of a browser, whoever drives it. */
 export class Recorder {
   readonly #pages: WatchedPages;
+  readonly #pdfs: PdfPictures;
   readonly #hiding: Hiding;
   readonly #sink: Sink;
   /** Texts that wait for a still which is unpacked: lines come in the order in which they were told. */
@@ -44,6 +49,7 @@ export class Recorder {
       came: (document) => this.#hiding.came(document),
       heard: (event) => void this.#heard(event),
     });
+    this.#pdfs = new PdfPictures(this.#pages);
     this.#hiding = new Hiding(this.#pages, (text, frameId, { sessionId }) => {
       const tab = this.#pages.tabOf(sessionId);
       if (tab !== null) this.#add(text, tab, frameId);
@@ -59,11 +65,7 @@ export class Recorder {
   ): Promise<Recorder> {
     const recorder = new Recorder(mux, source, sink);
     await recorder.#pages.open();
-    // The events of a page that is closed would be lost with it.
-    mux.beforeClosing(async () => {
-      const taken = await inTime(recorder.#takeAll(PICTURES_AHEAD_MS), AHEAD_MS);
-      if (taken === LATE) sink(customLine("svc.gap", {}, Date.now()));
-    });
+    mux.beforeClosing((call) => recorder.#beforeClosing(call));
     return recorder;
   }
 
@@ -85,6 +87,30 @@ export class Recorder {
     this.#pages.close();
   }
 
+  /** The events of a page that is closed would be lost with it. */
+  #beforeClosing(call: ClientCall | null): Promise<void> | null {
+    if (this.#takeAhead(call)) return null;
+    return this.#orGap(this.#takeAll(PICTURES_AHEAD_MS).then(() => true));
+  }
+
+  /**
+   * Asks the document of a page that goes elsewhere on its own site for its events, and lets the page go: a document that is asked first
+   * answers before the next one can come, unless it is busy for longer than that takes. False: all have to wait for it.
+   */
+  #takeAhead(call: ClientCall | null): boolean {
+    const to = call?.method === "Page.navigate" ? Navigation.safeParse(call.params).data : null;
+    const document = to && this.#pages.documents.get(to.frameId);
+    if (!document || !this.#pages.keepsProcess(to.frameId, to.url)) return false;
+    void this.#orGap(this.#take(to.frameId, document, 0));
+    return true;
+  }
+
+  /** Tells of a gap where events are not taken in time. */
+  async #orGap(taking: Promise<boolean>): Promise<void> {
+    if ((await inTime(taking, AHEAD_MS)) !== true)
+      this.#sink(customLine("svc.gap", {}, Date.now()));
+  }
+
   async #takeAll(picturesMs: number): Promise<void> {
     await this.#pages.come();
     const documents = [...this.#pages.documents];
@@ -102,11 +128,12 @@ export class Recorder {
     await this.#takeAll(LAST_PICTURES_MS);
   }
 
+  /** False: the document has gone. */
   async #take(
     frameId: string,
     { sessionId, contextId }: WatchedDocument,
     picturesMs: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const tab = this.#pages.tabOf(sessionId);
     const ask = {
       expression: take(picturesMs),
@@ -116,8 +143,9 @@ export class Recorder {
     };
     const { result } = await this.#pages.call("Runtime.evaluate", ask, sessionId);
     const { value } = (result ?? {}) as { value?: unknown };
-    const isSure = !this.#hiding.isUnsure({ sessionId, contextId });
-    if (typeof value === "string" && tab !== null && isSure) this.#add(value, tab, frameId);
+    if (typeof value !== "string" || tab === null) return false;
+    if (!this.#hiding.isUnsure({ sessionId, contextId })) this.#add(value, tab, frameId);
+    return true;
   }
 
   #add(text: string, tab: string, frameId: string): void {
@@ -125,6 +153,7 @@ export class Recorder {
     const where = frameId === tab ? "" : `,"frameId":${JSON.stringify(frameId)}`;
     const end = `,"tabId":${JSON.stringify(tab)}${where}}`;
     const lines = text.split("\n");
+    if (lines.includes(ASK)) this.#pdfs.ask(frameId);
     if (this.#unpacking === 0 && !lines.some(isStill)) return this.#write(lines, end);
     this.#unpacking += 1;
     const unpack = async (): Promise<void> => {

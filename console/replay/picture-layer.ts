@@ -62,6 +62,14 @@ export class PictureLayer {
       });
     if (isVideo(node))
       this.#put(node, id, url, node.poster, (image) => (node.poster = repainted(image)));
+    if (isEmbed(node))
+      this.#put(node, id, url, `${node.type} ${node.style.backgroundImage}`, (image) => {
+        // A picture without a source is an empty box, where a plugin would be held back by the policy.
+        node.removeAttribute("src");
+        node.type = "image/webp";
+        node.style.background = `url("${repainted(image)}") 0 0 / 100% 100%`;
+        return `${node.type} ${node.style.backgroundImage}`;
+      });
   }
 
   /** `now`: how the element looks, which `draw` answers too. */
@@ -75,6 +83,8 @@ export class PictureLayer {
 }
 
 const isCanvas = (node: Node): node is HTMLCanvasElement => node.nodeName === "CANVAS";
+/** What the browser draws a PDF in. */
+const isEmbed = (node: Node): node is HTMLEmbedElement => node.nodeName === "EMBED";
 const isVideo = (node: Node): node is HTMLVideoElement => node.nodeName === "VIDEO";
 
 async function imageOf(url: string): Promise<ImageBitmap | null> {

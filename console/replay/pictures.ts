@@ -7,8 +7,8 @@ const CUSTOM = 5;
 const PLUGIN = 6;
 const TAG = "svc.picture";
 const URL_OF_PICTURE = /^data:image\/webp;base64,[A-Za-z0-9+/]+={0,2}$/;
-/** Twice the size that a recorder makes: larger pictures are not a recorder's. */
-const MOST_PIXELS = 2 * LIMITS.replayPicturePixels;
+/** Larger pictures are not a recorder's. */
+const MOST_PIXELS = LIMITS.replayPdfPixels;
 
 /** From a moment on, an element shows a picture. Without an id: the document is built anew, and shows none. */
 interface Change {

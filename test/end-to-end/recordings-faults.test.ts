@@ -53,6 +53,23 @@ async function recorded(work: (page: Page) => Promise<unknown>, ask: object = {}
   return customer.replay(session);
 }
 
+const PAGES = 20;
+
+/** Of pages that change right before the next one, those whose change is not in the replay; and how many gaps that tells of. */
+async function lastWords(hosts: string[]) {
+  const { text } = await recorded(async (page) => {
+    for (let at = 0; at < PAGES; at += 1) {
+      await page.goto(site.page("<p>first", hosts[at % hosts.length]));
+      await page.evaluate(`document.body.append("left-${at}-last")`);
+    }
+  });
+  const all = Array.from({ length: PAGES }, (_, at) => `left-${at}-last`);
+  return {
+    lost: all.filter((word) => !text.includes(word)),
+    gaps: text.split("svc.gap").length - 1,
+  };
+}
+
 /** What a page may do to everything that a recorder in its own world would use. */
 const HOSTILE = `<form id="Zone"></form><form id="rrwebRecord"></form><form id="exports"></form>
 <form id="module"></form><form id="define"></form><form id="__svcRecorder"></form><script>
@@ -162,6 +179,16 @@ describe("a recording", () => {
       await page.evaluate(`document.body.append("the very last")`);
     });
     expect(text).toContain("the very last");
+  });
+
+  test("has what changed in the moment before its page went on to another site", async () => {
+    expect((await lastWords(["127.0.0.1", "localhost"])).lost).toEqual([]);
+  });
+
+  test("has what changed in the moment before its page went on on its own site, or says where it has not", async () => {
+    const { lost, gaps } = await lastWords(["127.0.0.1"]);
+    expect(lost.length).toBeLessThanOrEqual(gaps);
+    expect(lost.length).toBeLessThan(PAGES / 2);
   });
 
   test("goes from the first to the last moment of its session", async () => {

@@ -1,0 +1,132 @@
+// PDFs in replays: of the kind of browser that shows them there are pictures.
+import type { BrowserKind } from "@svc/contract/browser/session.ts";
+import { type Browser, type Page, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
+import { missingKind } from "../support/process/needs.ts";
+import { openPersonsBrowser } from "../support/process/persons-browser.ts";
+import { PoolProcess } from "../support/process/pool.ts";
+import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
+import { startPdfSite } from "../support/process/pdf-site.ts";
+
+const PATIENCE = { timeout: 30_000, interval: 100 };
+
+const site = await startEchoSite();
+const pdfs = await startPdfSite();
+const ELEMENTS = {
+  embed: `<embed src="${pdfs.url}" type="application/pdf" width=500 height=400>`,
+  object: `<object data="${pdfs.url}" type="application/pdf" width=500 height=400></object>`,
+  iframe: `<iframe src="${pdfs.url}" width=500 height=400></iframe>`,
+};
+const AT_PDF = /^\{"type":4,"data":\{"href":"http[^"]*\.pdf".*"frameId":"(\w+)"/;
+let gateway: TestGateway;
+let viewer: Browser;
+let pool: PoolProcess;
+let customer: RecordedCustomer;
+
+/** Whether the PDF that the player shows is there, as large as it was, and red near its top. */
+const isRed = (player: Page): Promise<unknown> =>
+  player.evaluate(`(async () => {
+    const shown = document.querySelector(".replayer-wrapper iframe")?.contentDocument;
+    const pdf = shown?.querySelector("embed");
+    const [, url] = /url\\("([^"]+)"\\)/.exec(pdf?.style.backgroundImage ?? "") ?? [];
+    if (!url || pdf.getBoundingClientRect().width < 400) return false;
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    pen.drawImage(image, 0, 0);
+    const [r, g, b] = pen.getImageData(image.width / 2, image.height / 8, 1, 1).data;
+    return r > 200 && g < 60 && b < 60;
+  })()`);
+
+async function opened(kind: BrowserKind) {
+  const session = await customer.create({ stealth: kind === "stealth" });
+  const browser = await chromium.connect(session.wsEndpoint);
+  const page = browser.contexts()[0]?.pages()[0];
+  if (!page) throw new Error("a new session has a page");
+  const end = async () => {
+    await customer.release(session);
+    await browser.close();
+    return customer.replay(session);
+  };
+  return { page, end };
+}
+
+/** Waits until a picture of a PDF is on the pool's disk: one of a frame that is at its URL. */
+const pictured = () =>
+  expect
+    .poll(async () => {
+      const lines = (await pool.recordedText()).split("\n");
+      const frames = lines.flatMap((line) => AT_PDF.exec(line)?.[1] ?? []);
+      const isOf = (line: string) => frames.some((frame) => line.includes(`"frameId":"${frame}"`));
+      return lines.some((line) => line.includes('"svc.picture"') && isOf(line));
+    }, PATIENCE)
+    .toBe(true);
+
+async function begin(kind: BrowserKind): Promise<void> {
+  pool = await PoolProcess.start(gateway, {
+    SVC_EGRESS_ALLOW: `${site.addresses},${pdfs.addresses}`,
+    SVC_WARM_FAST: kind === "fast" ? "1" : "0",
+    SVC_WARM_STEALTH: kind === "stealth" ? "1" : "0",
+  });
+}
+
+beforeAll(async () => {
+  gateway = await testGateway(PATIENT);
+  viewer = await openPersonsBrowser();
+  customer = new RecordedCustomer(gateway, await gateway.newKey());
+});
+afterAll(async () => {
+  await viewer.close();
+  await gateway.close();
+  site.close();
+  pdfs.close();
+});
+
+describe.skipIf(await missingKind("fast"))("in the replay of a fast session", () => {
+  beforeAll(() => begin("fast"));
+  afterAll(() => pool.close());
+
+  test("there is no PDF: such a browser downloads one, and shows nothing where a page has one", async () => {
+    const { page, end } = await opened("fast");
+    const download = page.waitForEvent("download");
+    await expect(page.goto(pdfs.url)).rejects.toThrow("Download is starting");
+    expect((await download).url()).toBe(pdfs.url);
+    await page.goto(site.page(`<h1>words above</h1>${ELEMENTS.embed}`));
+    const { text, url } = await end();
+    expect(text).not.toContain("svc.picture");
+    const player = await viewer.newPage();
+    await player.goto(url.playerUrl);
+    const frame = player.frameLocator(".replayer-wrapper iframe");
+    await frame.getByText("words above").waitFor();
+    expect((await frame.locator("embed").boundingBox())?.width).toBeGreaterThan(100);
+    await player.close();
+  });
+});
+
+describe.skipIf(await missingKind("stealth"))("in the replay of a stealth session", () => {
+  beforeAll(() => begin("stealth"));
+  afterAll(() => pool.close());
+
+  test.each([
+    ["a page of its own", pdfs.url],
+    ...Object.entries(ELEMENTS).map(([name, html]) => [name, site.page(`<h1>above</h1>${html}`)]),
+  ])("a PDF in %s has a picture", async (name, at) => {
+    const { page, end } = await opened("stealth");
+    await page.goto(at);
+    await pictured();
+    const { url } = await end();
+    const player = await viewer.newPage();
+    await player.goto(url.playerUrl);
+    // The viewer has another frame around it.
+    await player
+      .getByRole("tab", { name: /^↳ .*a\.pdf$/ })
+      .last()
+      .click();
+    await expect.poll(() => isRed(player), PATIENCE).toBe(true);
+    if (process.env.SVC_KEEP_SCREENSHOT)
+      await player.screenshot({ path: `${process.env.SVC_KEEP_SCREENSHOT}-${name}.png` });
+    await player.close();
+  });
+});
