@@ -24,20 +24,24 @@ let viewer: Browser;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
 
-/** Whether the PDF that the player shows is there, as large as it was, and red near its top. */
+/** Whether a picture is red near its top, as the PDF is. */
+const IS_RED = `async (url) => {
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+  pen.drawImage(image, 0, 0);
+  const [r, g, b] = pen.getImageData(image.width / 2, image.height / 8, 1, 1).data;
+  return r > 200 && g < 60 && b < 60;
+}`;
+
+/** Whether the PDF that the player shows is there, as large as it was, and red. */
 const isRed = (player: Page): Promise<unknown> =>
   player.evaluate(`(async () => {
     const shown = document.querySelector(".replayer-wrapper iframe")?.contentDocument;
     const pdf = shown?.querySelector("embed");
     const [, url] = /url\\("([^"]+)"\\)/.exec(pdf?.style.backgroundImage ?? "") ?? [];
-    if (!url || pdf.getBoundingClientRect().width < 400) return false;
-    const image = new Image();
-    image.src = url;
-    await image.decode();
-    const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
-    pen.drawImage(image, 0, 0);
-    const [r, g, b] = pen.getImageData(image.width / 2, image.height / 8, 1, 1).data;
-    return r > 200 && g < 60 && b < 60;
+    return !!url && pdf.getBoundingClientRect().width >= 400 && (${IS_RED})(url);
   })()`);
 
 async function opened(kind: BrowserKind) {
@@ -53,16 +57,20 @@ async function opened(kind: BrowserKind) {
   return { page, end };
 }
 
-/** Waits until a picture of a PDF is on the pool's disk: one of a frame that is at its URL. */
-const pictured = () =>
-  expect
-    .poll(async () => {
-      const lines = (await pool.recordedText()).split("\n");
-      const frames = lines.flatMap((line) => AT_PDF.exec(line)?.[1] ?? []);
-      const isOf = (line: string) => frames.some((frame) => line.includes(`"frameId":"${frame}"`));
-      return lines.some((line) => line.includes('"svc.picture"') && isOf(line));
-    }, PATIENCE)
-    .toBe(true);
+/** Waits until the picture of the PDF, which is empty at first, is on the pool's disk: one of a frame that is at its URL. */
+async function pictured(): Promise<void> {
+  const page = await viewer.newPage();
+  const isThere = async (): Promise<boolean> => {
+    const lines = (await pool.recordedText()).split("\n");
+    const frames = lines.flatMap((line) => AT_PDF.exec(line)?.[1] ?? []);
+    const isOf = (line: string) => frames.some((frame) => line.includes(`"frameId":"${frame}"`));
+    const pictures = lines.filter((line) => line.includes('"svc.picture"') && isOf(line));
+    const [url] = pictures.flatMap((line) => /"data:image[^"]+"/.exec(line) ?? []).slice(-1);
+    return url !== undefined && (await page.evaluate(`(${IS_RED})(${url})`)) === true;
+  };
+  await expect.poll(isThere, PATIENCE).toBe(true);
+  await page.close();
+}
 
 async function begin(kind: BrowserKind): Promise<void> {
   pool = await PoolProcess.start(gateway, {
@@ -124,6 +132,10 @@ describe.skipIf(await missingKind("stealth"))("in the replay of a stealth sessio
       .getByRole("tab", { name: /^↳ .*a\.pdf$/ })
       .last()
       .click();
+    // The session may have been a long one: the end is what counts.
+    const bar = await player.locator(".rr-progress").boundingBox();
+    if (!bar) throw new Error("the player has no time line");
+    await player.mouse.click(bar.x + bar.width * 0.98, bar.y + bar.height / 2);
     await expect.poll(() => isRed(player), PATIENCE).toBe(true);
     if (process.env.SVC_KEEP_SCREENSHOT)
       await player.screenshot({ path: `${process.env.SVC_KEEP_SCREENSHOT}-${name}.png` });
