@@ -183,7 +183,7 @@ describeKinds("the state of a live browser", (kind) => {
     const popups = page?.evaluate("for (let n = 0; n < 2; n += 1) open('about:blank'); 1");
     expect((await reading).status).toBe(200);
     await popups;
-    await expect.poll(async () => (await browser.pages()).length, { timeout: 20_000 }).toBe(6);
+    await expect.poll(async () => (await browser.pages()).length, { timeout: 60_000 }).toBe(6);
     // Nor has it heard of the one of the pool.
     expect(seen.filter((type) => type === "page")).toHaveLength(5);
     await browser.disconnect();
