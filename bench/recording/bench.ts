@@ -60,7 +60,7 @@ export async function benchRecording(options: Options): Promise<void> {
 async function pairsOf(n: number, customer: Customer, url: string) {
   const samples = { without: [] as number[], with: [] as number[], ratios: [] as number[] };
   for (let round = -WARM_UP; round < n; round += 1) {
-    // One right after the other: what else the computer does meanwhile falls on both.
+    // The two sessions of a pair follow each other at once: the computer's other work falls on both.
     const without = await gotosOf(customer, url, false);
     const recorded = await gotosOf(customer, url, true);
     if (round < 0) continue;

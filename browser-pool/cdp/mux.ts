@@ -29,7 +29,7 @@ export interface Wire {
 
 /** A target that has been attached. */
 const Attached = z.object({
-  /** It runs when its client lets it. */
+  /** Whether the target stands still until its client lets it run. */
   waitingForDebugger: z.boolean(),
   targetInfo: z.object({
     targetId: z.string(),

@@ -98,7 +98,7 @@ export class OpenDialogs {
     try {
       return { result: await this.#ask(ANSWER, paramsOf(call), way.id) };
     } catch (error) {
-      // What the browser refuses, and parameters that are none.
+      // The browser has refused the answer, or its parameters are no parameters.
       return { error: { code: -32602, message: error instanceof Error ? error.message : "" } };
     }
   }

@@ -72,7 +72,7 @@ export class WatchedPages {
   readonly #origins = new Map<string, string>();
   /** Documents that have come and cannot be asked yet, by frame. */
   readonly #coming = new Map<string, Promise<void>>();
-  /** What runs in documents to come after the script, and its name in each session. */
+  /** The text that runs after the script in documents to come, and the name of that text in each session. */
   #also: string | null = null;
   #added = new Map<string, Promise<JsonObject>>();
 

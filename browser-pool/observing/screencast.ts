@@ -6,7 +6,7 @@ import { jpegSize } from "./jpeg-size.ts";
 const SECOND_MS = 1_000;
 /** Between pictures that follow each other so soon, and after them, the browser may have left out one. */
 const DENSE_MS = 1_000;
-/** So long after the last of them there is one more. */
+/** Time from the last of such pictures to one more. */
 const REST_MS = 500;
 
 const Frame = z.object({

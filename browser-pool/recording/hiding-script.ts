@@ -1,17 +1,17 @@
 /**
- * What the recorder of a document does while a person, or the service itself, signs in (docs/RECORDING.md): it hides all that is typed,
+ * The recorder of a document while a person, or the service itself, signs in (docs/RECORDING.md): the recorder hides all that is typed,
  * and leaves out the pointer, by which a keypad on the screen could be read. `hidden`, `begin`, `takeNow` and the rest come from the
  * page script. A document where nobody signs in pays a look at a flag for each event.
  *
- * What was typed then stays hidden for as long as its document lasts: also what a page has copied into other fields by the end.
+ * A text that was typed meanwhile stays hidden for as long as its document lasts, also where the page has copied it into other fields by the end.
  */
 export const HIDING_SCRIPT = `
   let isHiding = false;
-  /** Whether it ever was. */
+  /** Whether the document was ever told to hide. */
   let hasHidden = false;
   /** Fields and editable elements that have got a text meanwhile. */
   const typed = new WeakSet();
-  /** What fields held before. */
+  /** The texts of fields from before. */
   let before = new WeakMap();
   const hides = (field, text) => {
     if (isHiding && field && before.get(field) !== text) typed.add(field);
@@ -64,5 +64,5 @@ export const HIDING_SCRIPT = `
     }
   };`;
 
-/** What rrweb is told besides in a document in which something was typed that is hidden. */
+/** Options of rrweb besides, in a document that was told to hide. */
 export const HIDING_OPTIONS = `...(hasHidden && { maskTextSelector: "*", maskTextFn: maskText }),`;

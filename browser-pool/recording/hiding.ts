@@ -14,7 +14,7 @@ export class Hiding {
   readonly #pages: WatchedPages;
   readonly #take: Take;
   #isOn = false;
-  /** Whether it ever was: until then documents are told nothing. */
+  /** Whether documents were ever told to hide: until then they are told nothing. */
   #wasOn = false;
   #settled: Promise<void> = Promise.resolve();
   /** Documents that may show what is to be hidden. */
@@ -56,7 +56,7 @@ export class Hiding {
       if (lines) this.#take(lines, frameId, document);
     });
     await inTime(Promise.all([...told, this.#pages.also(hide(0))]), LIMITS.hidingMs);
-    // Whoever was told since then has come to it.
+    // A document that has answered since then hides already.
     for (const name of waiting) this.#unsure.add(name);
   }
 
@@ -65,7 +65,7 @@ export class Hiding {
     await inTime(Promise.all([...told, this.#pages.also(null)]), LIMITS.hidingMs);
   }
 
-  /** What a document answers; null where it is gone, or has failed. */
+  /** Tells a document something and gives its answer; null where the document is gone, or has failed. */
   async #tell(document: WatchedDocument, expression: string): Promise<string | null> {
     const { sessionId, contextId } = document;
     const ask = { expression, contextId, returnByValue: true };

@@ -74,7 +74,7 @@ export class PdfPictures {
     const kind = { format: "jpeg", quality: 80, optimizeForSpeed: true };
     const answer = await this.#pages.ask("Page.captureScreenshot", kind, before.sessionId);
     const after = await this.#placeOf(frameId);
-    // What has moved meanwhile is not where it would be cut.
+    // A frame that has moved meanwhile is not where the picture would be cut.
     if (String(after.place) !== String(before.place)) return null;
     return { data: Screen.parse(answer).data, place: before.place };
   }

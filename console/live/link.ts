@@ -16,9 +16,9 @@ export type Outcome = Exclude<HandoffStanding["status"], "pending" | "active">;
 export interface Hears {
   frame: (frame: Frame) => Promise<void>;
   text: (message: TextMessage) => void;
-  /** What the person does arrives. */
+  /** The connection is there: keys and clicks of the person arrive. */
   connected: () => void;
-  /** It does not, until `connected`. `isTaken`: somebody else has the session. */
+  /** The connection is gone until `connected`. `isTaken`: somebody else has the session. */
   away: (isTaken: boolean) => void;
   over: (outcome: Outcome) => void;
 }

@@ -101,7 +101,7 @@ export class LivePage {
     this.#keys.focus({ preventScroll: true });
   }
 
-  /** What the page has asked is over with the connection: the browser answers it with no. */
+  /** Questions of the page end with the connection: the browser answers them with no. */
   #away(why: string): void {
     this.#enable(false);
     this.#note(why);

@@ -77,7 +77,7 @@ function forwardTouch(surface: HTMLElement, picture: Picture, send: Send): void 
       event.preventDefault();
       const from = placeIn(picture, last);
       const to = placeIn(picture, touch);
-      // What is scrolled is counted in pixels of the page, which are more than those of a small picture.
+      // The way of a finger is counted in pixels of the page, which are more than those of a small picture.
       const turned = { dx: (from.x - to.x) / to.scale, dy: (from.y - to.y) / to.scale };
       send({
         type: "mouse",

@@ -33,7 +33,7 @@ export class DecodedPictures<Image extends { close(): void }> {
     this.keepOnly(new Map());
   }
 
-  /** One picture of each element is decoded at a time: at eightfold speed those in between are left out. */
+  /** Pictures of an element are decoded one at a time: at eightfold speed those in between are left out. */
   async #add(id: number, url: string): Promise<void> {
     if (this.#decoding.has(id)) return;
     this.#decoding.add(id);

@@ -83,7 +83,7 @@ export class PictureLayer {
 }
 
 const isCanvas = (node: Node): node is HTMLCanvasElement => node.nodeName === "CANVAS";
-/** What the browser draws a PDF in. */
+/** The element in which the browser draws a PDF. */
 const isEmbed = (node: Node): node is HTMLEmbedElement => node.nodeName === "EMBED";
 const isVideo = (node: Node): node is HTMLVideoElement => node.nodeName === "VIDEO";
 

@@ -1,4 +1,4 @@
-/** What a person may send at once on `/ws/live`: their page keeps to it, and the gateway holds everybody to it. */
+/** Limits of the messages of a person on `/ws/live`: the person's page keeps to them, and the gateway holds everybody to them. */
 export const PERSON_LIMITS = {
   /** Characters of a text that is pasted. */
   textCharacters: 32_768,

@@ -22,7 +22,7 @@ const hide = (document: RecordedDocument, until = IN_TIME): Promise<string> =>
   document.evaluate(`__svcRecorder.hide(${until})`);
 const show = (document: RecordedDocument): Promise<string> =>
   document.evaluate("__svcRecorder.show()");
-/** What was told of the texts of a document since then, without its URL, which has its whole source. */
+/** Lines that tell of the texts of a document since the last look, without its URL, which has its whole source. */
 const told = async (document: RecordedDocument): Promise<string> =>
   (await document.take()).replaceAll(/"href":"[^"]*"/g, "");
 /** Events of rrweb by their source, of those that are changes. */
@@ -60,7 +60,7 @@ describe.skipIf(await missingBrowser())("a document in which somebody signs in",
     const after = await told(document);
     expect(after).toContain("typed-after");
     expect(after).not.toContain("secret");
-    // It has been told what is there, and hides it also in the snapshot of a recorder that begins anew.
+    // A recorder that begins anew hides those texts in its snapshot too.
     await document.evaluate("__svcRecorder.again()");
     await document.begin();
     const anew = await told(document);
