@@ -41,6 +41,8 @@ export class Hand {
   #asks: PageAsks | null = null;
   #page: string | null = null;
   #session: Promise<string | null> = Promise.resolve(null);
+  /** From when on the page's dialogs and wishes for files wait for the person. */
+  #isHeld: Promise<void> = Promise.resolve();
   #sessionId: string | null = null;
   /** The input that waits for files. */
   #chooser: { input: number; isSingle: boolean } | null = null;
@@ -63,7 +65,7 @@ export class Hand {
       case "key":
         return this.#key(input);
       case "text":
-        return this.#do("Input.insertText", { text: input.text });
+        return this.#give("Input.insertText", { text: input.text });
       case "nav":
         return this.#navigate(input);
       case "dialog": {
@@ -87,6 +89,7 @@ export class Hand {
     this.letGo();
     this.#page = page;
     this.#session = this.#attach(page);
+    this.#isHeld = this.#session.then((sessionId) => this.#wait(sessionId));
   }
 
   letGo(): void {
@@ -153,11 +156,18 @@ export class Hand {
     const { sessionId } = attached;
     if (typeof sessionId !== "string") return null;
     if (this.#page === targetId) this.#sessionId = sessionId;
+    return sessionId;
+  }
+
+  /** Has the page wait for the person. */
+  async #wait(sessionId: string | null): Promise<void> {
+    if (sessionId === null) return;
     const call = (method: string, params = {}) =>
       this.#client.call(method, params, sessionId).catch(() => {});
-    void call("Page.enable");
-    void call("Page.setInterceptFileChooserDialog", { enabled: true });
-    return sessionId;
+    await Promise.all([
+      call("Page.enable"),
+      call("Page.setInterceptFileChooserDialog", { enabled: true }),
+    ]);
   }
 
   #mouse({ action, x, y, button, clicks, dx, dy, mods }: Kind<"mouse">, scale: number): void {
@@ -170,7 +180,7 @@ export class Hand {
     const wheel = action === "wheel" ? { deltaX: dx, deltaY: dy } : {};
     const press = action === "down" || action === "up" ? { clickCount: clicks } : {};
     const held = action === "move" && button !== "none" ? { buttons: BUTTONS[button] } : {};
-    this.#do("Input.dispatchMouseEvent", {
+    this.#give("Input.dispatchMouseEvent", {
       type: type[action],
       x: x / scale,
       y: y / scale,
@@ -184,7 +194,7 @@ export class Hand {
 
   #key({ action, key, code, text, mods }: Kind<"key">): void {
     const writes = action === "down" ? textOf(key, text) : "";
-    this.#do("Input.dispatchKeyEvent", {
+    this.#give("Input.dispatchKeyEvent", {
       type: action === "up" ? "keyUp" : writes ? "keyDown" : "rawKeyDown",
       key,
       code,
@@ -232,9 +242,16 @@ export class Hand {
     void call[action]().catch(() => {});
   }
 
-  #do(method: string, params: JsonObject = {}): void {
+  /** Gives the page what the person does in it: not before it is held, as the browser lets input overtake other calls. */
+  #give(method: string, params: JsonObject): void {
+    this.#do(method, params, this.#isHeld);
+  }
+
+  #do(method: string, params: JsonObject = {}, after: Promise<void> = Promise.resolve()): void {
+    const session = this.#session;
     this.#waiting += 1;
-    void this.#session
+    void after
+      .then(() => session)
       .then(async (sessionId) => {
         if (sessionId !== null) await this.#client.call(method, params, sessionId);
       })
