@@ -149,11 +149,23 @@ export class Page {
     const { loads, tabs } = this;
     const isBegun = (): boolean => loads.isLoading || loads.moves > moves || this.isGone;
     const isAsked = (): boolean => isBegun() || loads.asked > asked;
+    await this.#answered(isAsked);
     if (!(await loads.until(isAsked, QUIET_MS, tabs.signal))) return;
     if (!(await loads.until(isBegun, ASKED_MS, tabs.signal))) return;
     const isOver = (): boolean => !loads.isLoading || this.isGone;
     await loads.until(isOver, SETTLE_MS, tabs.signal);
     if (this.#isCrashed) throw CRASHED;
+  }
+
+  /** Input is answered before a form is sent: what the page does right after it is told before its next answer. */
+  async #answered(isAsked: () => boolean): Promise<void> {
+    let isAnswered = false;
+    const heard = (): void => {
+      isAnswered = true;
+      this.loads.wake();
+    };
+    this.attached.send("Runtime.evaluate", { expression: "0" }, ASKED_MS).then(heard, heard);
+    await this.loads.until(() => isAnswered || isAsked(), ASKED_MS, this.tabs.signal);
   }
 
   /** URLs of tabs that were opened; a tab is given the time to learn where it goes. */
