@@ -65,12 +65,12 @@ test("GET /health and a create are answered in time while the registry hangs", a
   // So that no list is held.
   await clearFleet();
   await fleet(env).remove("nobody");
+  const { key } = await newOrg();
   await hang(env.FLEET.getByName("fleet"));
   const begun = performance.now();
   const response = await call("/health");
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ ok: true, pools: 0 });
-  const { key } = await newOrg();
   const create = await hastily("/sessions", { method: "POST", bearer: key });
   expect(await create.json()).toMatchObject({ code: "AcquireTimeout", retryable: true });
   expect(performance.now() - begun).toBeLessThan(3 * LIMITS.fleetAnswerMs + HASTE_MS);

@@ -10,6 +10,9 @@ import { WebSocketServer } from "ws";
 
 type Name = keyof typeof METHODS;
 
+// For a busy computer: the default is a second.
+const SOON = { timeout: 60_000 };
+
 const asked: { method: string; params: unknown }[] = [];
 const FILE = {
   name: "a",
@@ -225,7 +228,7 @@ test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
     const reason = new Error("enough");
     const called = call(abort.signal);
     called.catch(() => {});
-    await vi.waitFor(() => expect(asked).not.toEqual([]));
+    await vi.waitFor(() => expect(asked).not.toEqual([]), SOON);
     abort.abort(reason);
     await expect(called).rejects.toBe(reason);
     await expect(call(AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -252,7 +255,7 @@ test("closing ends what goes on, and opens no socket again", async () => {
   ];
   const ended = Promise.allSettled(going);
   asked.length = 0;
-  await vi.waitFor(() => expect(asked).toHaveLength(going.length));
+  await vi.waitFor(() => expect(asked).toHaveLength(going.length), SOON);
   const before = connections;
   other.close();
   for (const one of await ended) expect(one).toMatchObject({ reason: expect.any(ConnectionError) });

@@ -27,8 +27,8 @@ export function call(path: string, sent: Sent = {}): Promise<Response> {
 }
 
 /** As `call`, but a create gives up soon: for those that look for a place in vain. */
-export async function hastily(path: string, sent: Sent = {}): Promise<Response> {
-  const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(HASTE_MS) };
+export async function hastily(path: string, sent: Sent = {}, ms = HASTE_MS): Promise<Response> {
+  const bindings = { ...env, SVC_ACQUIRE_TIMEOUT_MS: String(ms) };
   const context = createExecutionContext();
   return app.request(new URL(path, BASE).href, shown(sent), bindings, context);
 }
