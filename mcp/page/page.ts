@@ -22,8 +22,7 @@ const ASKED_MS = 1_000;
 /** How long a document that an action leads to is waited for. */
 const SETTLE_MS = 5_000;
 const OPENED_MS = 2_000;
-const READY_MS = 5_000;
-const WHERE_MS = 3_000;
+const READY_MS = 10_000;
 
 /** A tab that is driven. */
 export class Page {
@@ -104,7 +103,7 @@ export class Page {
   /** The page's URL and title, and the status that its server answered; null where no server has. */
   async document(): Promise<{ url: string; title: string; status: number | null }> {
     try {
-      return await this.attached.run(WHERE, this.frame, [], WHERE_MS);
+      return await this.attached.run(WHERE, this.frame);
     } catch {
       this.tabs.signal.throwIfAborted();
     }

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { startSite } from "../support/fakes/site.ts";
+import { PATIENT } from "../support/process/gateway.ts";
 import { stateFolder } from "../support/process/state-folder.ts";
 
 /** It ends only what never starts. */
@@ -59,7 +60,7 @@ async function startHere(): Promise<Target> {
       SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDir,
       SVC_EGRESS_ALLOW: site.address,
-      SVC_ACQUIRE_TIMEOUT_MS: "30000",
+      ...PATIENT,
     },
   });
   const exit = once(child, "exit");

@@ -104,7 +104,8 @@ describe.skipIf(isImpossible)("every tool", { timeout: LONG }, () => {
     expect((await onPage("save_profile")).json["profileId"]).toBe(profileId);
     expect((await call("browser_profiles")).json["profiles"]).toHaveLength(1);
     expect((await onPage("close")).json).toEqual({ released: true });
-    expect((await onPage("replay_url", { waitSeconds: 30 })).json["url"]).toMatch(/^http/);
+    const replay = await vi.waitFor(() => onPage("replay_url", { waitSeconds: 30 }), PATIENCE);
+    expect(replay.json["url"]).toMatch(/^http/);
 
     const sandbox = await create("sandbox_create");
     const inside = on(sandbox);

@@ -5,7 +5,7 @@ import { cdp, closeOf, open, upgrade } from "../sockets.ts";
 const IN_TURN = { concurrent: false };
 const PATIENCE = { timeout: 120_000, interval: 250 };
 /** Longer than it takes to create a session and to open its socket. */
-const SOON = { sessionMinutes: 0.5 };
+const SOON = { sessionMinutes: 1 };
 /** Time in which a client that closed cleanly may come back. */
 const LINGER_MS = 2000;
 /** How long an upgrade waits for a pool that is away. */

@@ -238,8 +238,9 @@ describe.skipIf(await missingBrowser())("browser tools", () => {
         code: "ReplayPending",
       });
       await rig.call("close", { sessionId });
-      const { json } = await rig.call("replay_url", { sessionId, waitSeconds: 30 });
-      expect(json).toMatchObject({ url: expect.any(String), viewUrl: expect.any(String) });
+      await expect
+        .poll(async () => (await rig.call("replay_url", { sessionId, waitSeconds: 30 })).json)
+        .toMatchObject({ url: expect.any(String), viewUrl: expect.any(String) });
       const plain = await created({});
       await rig.call("close", { sessionId: plain.sessionId });
       const args = { sessionId: plain.sessionId, waitSeconds: 0 };

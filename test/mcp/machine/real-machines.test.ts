@@ -87,7 +87,7 @@ describe.skipIf(await missingDesktop())("with real machines", { timeout: LONG },
     test("is killed with its tree at its time", async () => {
       const { json } = await inSandbox("svc_exec", {
         command: "echo begun; sleep 8641 & sleep 8642",
-        timeoutSeconds: 3,
+        timeoutSeconds: 10,
       });
       expect(json).toMatchObject({ exitCode: 124, timedOut: true, stdout: "begun\n" });
       const left = await inSandbox("svc_exec", { command: "pgrep -x sleep" });
