@@ -214,7 +214,7 @@ test("a terminal is typed into, resized and read over a lost connection", async 
   const reading = (async () => {
     for await (const bytes of terminal) screen += decoder.decode(bytes, { stream: true });
   })();
-  const shows = (text: RegExp): Promise<void> => 
+  const shows = (text: RegExp): Promise<void> =>
     vi.waitFor(() => expect(screen).toMatch(text), SOON);
   await terminal.write("stty size\n");
   await shows(/30 90/);

@@ -64,7 +64,9 @@ describe("svc_exec", () => {
 
   test("kills the command with all that it has started at its time, and tells what came", async () => {
     const [one, other] = [ownSleep(), ownSleep()];
-    const { json } = await exec(`echo begun; sleep ${one} & sleep ${other}`, { timeoutSeconds: 10 });
+    const { json } = await exec(`echo begun; sleep ${one} & sleep ${other}`, {
+      timeoutSeconds: 10,
+    });
     expect(json).toMatchObject({ exitCode: 124, timedOut: true, stdout: "begun\n" });
     for (const sleep of [one, other])
       await vi.waitFor(async () => expect(await processes(sleep)).toBe(0), SOON);
@@ -141,7 +143,10 @@ describe("svc_run_command_bg", () => {
 
   test("says that nothing listens, and that somebody listened before", async () => {
     const port = await freePort();
-    const none = await background(`exec sleep ${ownSleep()}`, { waitForPort: port, waitSeconds: 1 });
+    const none = await background(`exec sleep ${ownSleep()}`, {
+      waitForPort: port,
+      waitSeconds: 1,
+    });
     expect(none.json).toMatchObject({ running: true, listening: false });
     await exec(`kill ${none.json.pid}`);
     const server = createServer().listen(port, "127.0.0.1");
