@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -26,7 +26,12 @@ export async function bundleSdk(): Promise<Record<"index.js" | "cdp.js", string>
 export async function writeSdk(folder = "sdk/dist"): Promise<void> {
   await mkdir(folder, { recursive: true });
   const files = await bundleSdk();
-  for (const [name, code] of Object.entries(files)) await writeFile(join(folder, name), code);
+  for (const [name, code] of Object.entries(files)) {
+    // Whole or not at all: another program may be reading it.
+    const draft = join(folder, `.${name}.${process.pid}.new`);
+    await writeFile(draft, code);
+    await rename(draft, join(folder, name));
+  }
   const { length } = gzipSync(files["index.js"], { level: 9 });
   console.log(`${folder}/index.js has ${length} bytes in gzip`);
 }
