@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { startSite } from "../support/fakes/site.ts";
-import { PATIENT } from "../support/process/gateway.ts";
 import { stateFolder } from "../support/process/state-folder.ts";
 
 /** It ends only what never starts. */
@@ -60,7 +59,8 @@ async function startHere(): Promise<Target> {
       SVC_BUILD_IMAGES: "0",
       SVC_STATE_DIR: stateDir,
       SVC_EGRESS_ALLOW: site.address,
-      ...PATIENT,
+      // On a busy computer browsers take their time.
+      SVC_ACQUIRE_TIMEOUT_MS: "120000",
     },
   });
   const exit = once(child, "exit");
