@@ -77,7 +77,7 @@ describeKinds("a session that saves its profile as it ends", (kind) => {
     // Longer than its client takes, however busy the machine is.
     await placeAndWrite({ expiresAt: Date.now() + 15_000 + 5 * tookMs });
     await expectSaved();
-  });
+  }, 300_000);
 
   test("saves it although the gateway is busy for a moment, and not when the gateway refuses", async () => {
     await placeAndWrite();
