@@ -72,11 +72,17 @@ export class Cgroups {
     const isV2 = this.#version === 2;
     await write(memory, name, isV2 ? "memory.max" : "memory.limit_in_bytes", memoryBytes);
     await write(pids, name, "pids.max", tasks);
-    if (cores !== undefined) {
-      const quotaUs = Math.round(cores * PERIOD_US);
-      await write(cpu, name, QUOTAS[this.#version], isV2 ? `${quotaUs} ${PERIOD_US}` : quotaUs);
-    }
+    if (cores !== undefined) await this.#cap(name, Math.round(cores * PERIOD_US));
     return homes.map((home) => join(home, name));
+  }
+
+  async #cap(name: string, quotaUs: number): Promise<void> {
+    const value = this.#version === 2 ? `${quotaUs} ${PERIOD_US}` : quotaUs;
+    await write(this.#homes.cpu, name, QUOTAS[this.#version], value).catch((error: unknown) => {
+      // Version 1 takes no cap above that of a group around this one, which holds anyway.
+      const isAboveOuter = error instanceof Error && "code" in error && error.code === "EINVAL";
+      if (this.#version === 2 || !isAboveOuter) throw error;
+    });
   }
 
   /** The groups together weigh as much as a busy program on every processor; among themselves they are equal. */
