@@ -14,7 +14,7 @@ export async function hang(stub: DurableObjectStub): Promise<() => Promise<void>
     }),
   );
   // A promise that the object resolves would take the test into the object's own context.
-  await vi.waitUntil(() => hasBegun, { interval: lookMs });
+  await vi.waitUntil(() => hasBegun, { timeout: 60_000, interval: lookMs });
   const end = (): Promise<void> => {
     isOver = true;
     return hanging;
