@@ -73,7 +73,7 @@ describe.skipIf(await missingBrowser())("a clock that jumps under a pool", () =>
     const rig = await Rig.start({ main: JUMPING });
     rigs.push(rig);
     await rig.warm();
-    await rig.place("s", { expiresAt: Date.now() + 5_000 });
+    await rig.place("s", { expiresAt: Date.now() + 15_000 });
     await setClock(rig, byMs);
     const report = await rig.gateway.report("s", ({ ended }) => ended !== undefined);
     expect(report).toMatchObject({ ended: "expired" });

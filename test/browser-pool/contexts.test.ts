@@ -53,12 +53,12 @@ describeKinds("contexts of a client that is gone", (kind) => {
     for (let n = 0; n < TIMES[kind]; n += 1) {
       const browser = await byWireOf(version, rig, id);
       // Playwright says its goodbye a moment after its `close` has ended: the next client may be quicker.
-      await expect.poll(() => browser.contexts().length, { timeout: 20_000 }).toBe(1);
+      await expect.poll(() => browser.contexts().length).toBe(1);
       await titled(browser, `${n}`);
       await browser.close();
     }
-    await expect.poll(others, { timeout: 20_000 }).toEqual([]);
-    await expect.poll(renderers, { timeout: 20_000 }).toBeLessThanOrEqual(before + 1);
+    await expect.poll(others).toEqual([]);
+    await expect.poll(renderers).toBeLessThanOrEqual(before + 1);
   });
 
   test("leave the default context and its pages, whoever opened them", async () => {
@@ -69,7 +69,7 @@ describeKinds("contexts of a client that is gone", (kind) => {
     await second?.goto("data:text/html,<title>second</title>");
     await titled(first, "mine");
     await first.close();
-    await expect.poll(others, { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(others).toHaveLength(1);
     for (const open of [byWire, byCdp]) {
       const browser = await open(rig, id);
       const pages = browser.contexts()[0]?.pages() ?? [];
@@ -92,7 +92,7 @@ describeKinds("contexts of a client that is gone", (kind) => {
     const next = await byWire(rig, id);
     expect(next.contexts()).toHaveLength(2);
     await next.close();
-    await expect.poll(others, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(others).toEqual([]);
   });
 
   test("that are still being made when it goes are closed, too", async () => {
@@ -103,7 +103,7 @@ describeKinds("contexts of a client that is gone", (kind) => {
       wire.socket.close();
       await once(wire.socket, "close");
     }
-    await expect.poll(others, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(others).toEqual([]);
   });
 
   test("made over CDP by Playwright go with it", async () => {
@@ -112,6 +112,6 @@ describeKinds("contexts of a client that is gone", (kind) => {
       await titled(browser, `${n}`);
       await browser.close();
     }
-    await expect.poll(others, { timeout: 20_000 }).toEqual([]);
+    await expect.poll(others).toEqual([]);
   });
 });

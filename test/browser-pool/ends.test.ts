@@ -76,10 +76,11 @@ describe.skipIf(await missingBrowser())("how sessions end", () => {
     rig.gateway.pollMs = 500;
     onTestFinished(() => void (rig.gateway.pollMs = 5_000));
     rig.gateway.status = 503;
-    await rig.place(id, { expiresAt: Date.now() + 4_000 });
+    await rig.place(id);
     const from = rig.gateway.beats.length;
+    for (const pid of browsersOf(rig.child.pid ?? 0)) killIfThere(pid);
     const has = (beat: { slots: { id: string; ended?: string }[] }): boolean =>
-      beat.slots.some((slot) => slot.id === id && slot.ended === "expired");
+      beat.slots.some((slot) => slot.id === id && slot.ended === "browser_crashed");
     const first = await rig.gateway.beat(has, from);
     const second = await rig.gateway.beat((beat) => beat.seq > first.seq, from);
     expect(has(second)).toBe(true);

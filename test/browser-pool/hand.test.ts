@@ -1,5 +1,5 @@
 // What a person does goes to a page that waits for them, and not before.
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { OwnClient } from "../../browser-pool/cdp/own-client.ts";
 import { Hand } from "../../browser-pool/observing/hand.ts";
 
@@ -27,14 +27,14 @@ test.each(["answered", "refused"])(
     const { hand, said, answer, fail } = heldUp();
     hand.use({ ...PRESS, dx: 0, dy: 0, mods: 0 }, SHOWN);
     hand.use({ type: "text", text: "a" }, SHOWN);
-    await vi.waitFor(() => expect(said).toEqual(HELD));
+    await expect.poll(() => said).toEqual(HELD);
     await new Promise(setImmediate);
     expect(said).toEqual(HELD);
     if (end === "answered") answer({});
     else fail(new Error("no such domain"));
-    await vi.waitFor(() =>
-      expect(said).toEqual([...HELD, "Input.dispatchMouseEvent", "Input.insertText"]),
-    );
+    await expect
+      .poll(() => said)
+      .toEqual([...HELD, "Input.dispatchMouseEvent", "Input.insertText"]);
   },
 );
 
@@ -42,7 +42,5 @@ test("a page that answers nothing can be left, and its dialog answered", async (
   const { hand, said } = heldUp();
   hand.use({ type: "dialog", action: "accept" }, SHOWN);
   hand.use({ type: "nav", action: "goto", url: "https://example.com/" }, SHOWN);
-  await vi.waitFor(() =>
-    expect(said).toEqual([...HELD, "Page.handleJavaScriptDialog", "Page.navigate"]),
-  );
+  await expect.poll(() => said).toEqual([...HELD, "Page.handleJavaScriptDialog", "Page.navigate"]);
 });

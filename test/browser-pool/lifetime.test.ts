@@ -192,7 +192,7 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     // The process of the org ends a while after its session. What stays: the folders of files and ways out, each with that
     // of the next browser, and the home of the warm process with two sockets.
     const isAtRest = async () => (await state()).shared === 7;
-    await expect.poll(isAtRest, { timeout: 30_000 }).toBe(true);
+    await expect.poll(isAtRest).toBe(true);
     const before = await state();
     for (let count = 0; count < 8; count += 1) await use(`s${count}`);
     // Connections that are kept alive come and go by a few.
@@ -200,9 +200,9 @@ describe.skipIf(await missingBrowser())("the life of a pool", () => {
     const more = async () =>
       Object.entries(await state()).filter(([what, n]) => n > most[what as keyof typeof most]);
     // What is left goes a moment after it was asked for.
-    await expect.poll(more, { timeout: 90_000 }).toEqual([]);
+    await expect.poll(more).toEqual([]);
     await rig.stop();
-  });
+  }, 300_000);
 
   test("sessions of a gateway that stays silent are orphaned", async () => {
     // Longer than a pool that has no news, or a busy machine, lets its gateway wait.

@@ -13,6 +13,9 @@ describe.skipIf(await missingBrowser())("what a browser behind the forwarder tel
   let origins: Record<string, OddOrigin>;
   let refused: string;
   const urlOf = (name: string): string => `${origins[name]?.url}/`;
+  /** What the good origin was asked. A browser that waits for a connection opens another one, and one of them says nothing. */
+  const heardSince = (count: number): string | undefined =>
+    origins.good?.heard.slice(count).find((text) => text !== "");
 
   beforeAll(async () => {
     const gone = await OddOrigin.start("");
@@ -85,7 +88,7 @@ describe.skipIf(await missingBrowser())("what a browser behind the forwarder tel
       const page = await (await browser.newContext({ userAgent: "the same" })).newPage();
       const count = good?.heard.length ?? 0;
       await page.goto(urlOf("good"));
-      return good?.heard[count];
+      return heardSince(count);
     };
     const expected = await ask(plain);
     expect(expected).toContain("Connection: keep-alive\r\n");
@@ -98,7 +101,7 @@ describe.skipIf(await missingBrowser())("what a browser behind the forwarder tel
       const context = await browser.newContext({ userAgent: "the same" });
       const count = good?.heard.length ?? 0;
       await context.request.get(urlOf("good"));
-      return good?.heard[count];
+      return heardSince(count);
     };
     // Behind a proxy Playwright opens a connection for each request, and says so.
     const expected = (await ask(plain))?.replace("Connection: keep-alive", "Connection: close");

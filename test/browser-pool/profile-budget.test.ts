@@ -2,7 +2,7 @@ import { LIMITS } from "@svc/contract/limits.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { signalIfThere } from "../support/process/process-tree.ts";
 import { missingBrowser } from "../support/process/needs.ts";
-import { below } from "./processes.ts";
+import { browsersOf } from "./processes.ts";
 import { Rig } from "./rig.ts";
 
 const STATE = {
@@ -29,12 +29,7 @@ describe.skipIf(await missingBrowser())("a profile", () => {
     return { profile: { statePath } };
   }
 
-  /** The processes of the pool's browsers. */
-  const browsers = (): number[] =>
-    below(rig.child.pid ?? 0)
-      .filter(({ command }) => command.includes("remote-debugging-pipe"))
-      .filter(({ command }) => !command.includes("--type=") && !command.includes("bwrap"))
-      .map(({ pid }) => pid);
+  const browsers = (): number[] => browsersOf(rig.child.pid ?? 0);
 
   test("that does not come in its time costs no browser", async () => {
     await rig.warm();

@@ -24,7 +24,7 @@ async function resolver(lookup = known) {
   let floods = 0;
   const made = new Resolver(socket, lookup, () => (floods += 1));
   const { port } = socket.address();
-  const client = new Client({ timeout: 5_000, tries: 1 });
+  const client = new Client({ timeout: 60_000, tries: 1 });
   client.setServers([`127.0.0.1:${port}`]);
   onTestFinished(() => made.close());
   return { made, socket, client, port, floods: () => floods };

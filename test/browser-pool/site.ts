@@ -1,8 +1,10 @@
 import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
+/** A browser with a window asks for an icon by itself, in its own time. */
+const NO_ICON = "<link rel=icon href=data:,>";
 const PAGES: Record<string, string> = {
-  "/": "<title>home</title><h1>hello</h1>",
+  "/": `${NO_ICON}<title>home</title><h1>hello</h1>`,
   "/files": "<title>files</title><input type=file id=f><a id=d href=/download>download</a>",
   "/popups":
     "<title>popups</title><script>function burst(n){for(let i=0;i<n;i++)window.open('/?'+i)}</script>",

@@ -194,7 +194,7 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
 
   test("a page that hangs holds it no longer than its time, and others are refused meanwhile", async () => {
     const { id } = await prepared("slow");
-    const running = result(id, { timeoutSeconds: 5 });
+    const running = result(id, { timeoutSeconds: 20 });
     await vi.waitFor(
       async () =>
         expect((await rig.read(id)).handoff).toMatchObject({ kind: "autologin", status: "active" }),
@@ -215,6 +215,9 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     const { id } = await prepared("sms");
     const observer = await rig.watch(id);
     await observer.until(({ frames }) => frames.length > 0);
+    // The run goes on for as long as this looks at it.
+    const seen = Promise.withResolvers<void>();
+    site.last = seen.promise;
     const running = result(id);
     await observer.until(({ texts }) =>
       texts.some((told) => told.type === "state" && told.handoff === "active"),
@@ -223,6 +226,7 @@ describe.skipIf(await missingBrowser())("a login that the service makes by itsel
     await vi.waitFor(async () => expect((await status(id))?.status).toBeDefined(), PATIENCE);
     expect((await rig.read(id)).handoff?.status).toBe("active");
     expect(observer.frames.length).toBe(before);
+    seen.resolve();
     await running;
     await observer.until(({ frames }) => frames.length > before);
     await rig.release(id);

@@ -94,7 +94,7 @@ describe.each([
       }
       const ended = { status: "released", closeReason: "client_disconnected" };
       const seen = async () => expect(await read(session.sessionId)).toMatchObject(ended);
-      await vi.waitFor(seen, { timeout: 30_000, interval: 200 });
+      await vi.waitFor(seen, { timeout: 90_000, interval: 200 });
     },
   );
 });

@@ -8,7 +8,6 @@ import { missingKind } from "../support/process/needs.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, type Replay } from "../support/process/recorded.ts";
 
-const SOON = { timeout: 20_000 };
 const FORM = "a reCAPTCHA by its class";
 const AT = Object.keys(PAGES).indexOf(FORM);
 const SITE_KEY = PAGES[FORM]?.siteKey ?? "";
@@ -67,7 +66,7 @@ describe.skipIf(await missingKind("stealth"))("captchas, by gateway and pool", (
     expect(session.captcha).toEqual({ active: true });
     const token = tokenOf({ type: "RecaptchaV2TaskProxyless", websiteKey: SITE_KEY });
     const replay = await shown(session, async (page) => {
-      await expect.poll(() => page.title(), SOON).toBe(`called ${token}`);
+      await expect.poll(() => page.title()).toBe(`called ${token}`);
       expect(await page.inputValue("[name=g-recaptcha-response]")).toBe(token);
     });
     expect(provider.tasks).toMatchObject([
@@ -86,7 +85,7 @@ describe.skipIf(await missingKind("stealth"))("captchas, by gateway and pool", (
     provider.fault = "ERROR_KEY_DOES_NOT_EXIST";
     const session = await create();
     const replay = await shown(session, async () => {
-      await expect.poll(() => pool.recordedText(), SOON).toContain("captcha.failed");
+      await expect.poll(() => pool.recordedText()).toContain("captcha.failed");
     });
     expect(linesOf(replay)).toMatchObject([
       { tag: "captcha.detected" },

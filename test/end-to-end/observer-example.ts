@@ -59,14 +59,18 @@ export function exampleCases(rig: WatchingRig): void {
       person.close();
       await vi.waitFor(async () => {
         await openExample(page, rig, url);
-        await page.waitForFunction("document.querySelector('#screen').width === 1280", undefined, {
-          timeout: 2_000,
-        });
+        // Shown, or refused while the one who has left is still taken for there.
+        await page.waitForFunction(
+          "document.querySelector('#screen').width === 1280 || document.body.innerText.trim()",
+          undefined,
+          PATIENCE,
+        );
+        expect(await page.evaluate("document.querySelector('#screen').width")).toBe(1280);
       }, PATIENCE);
       await keep(page, "take-over");
       await rig.release(still.id);
       await rig.release(form.id);
-      await page.waitForFunction("document.body.innerText.includes('4404')");
+      await page.waitForFunction("document.body.innerText.includes('4404')", undefined, PATIENCE);
     } finally {
       await viewer.close();
     }

@@ -159,7 +159,7 @@ describe.skipIf(await missingBrowser())("a session that is watched", () => {
       sub,
       org,
       iat,
-      exp: iat + 8,
+      exp: iat + 25,
     });
     const observer = await Observer.open(`${observeUrl(sub)}?token=${short}`);
     await observer.until(({ closed }) => closed?.code === CLOSE_CODES.tokenExpired);

@@ -1,7 +1,7 @@
 // PDFs in replays: of the kind of browser that shows them there are pictures.
 import type { BrowserKind } from "@svc/contract/browser/session.ts";
 import { type Browser, type Page, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { missingKind } from "../support/process/needs.ts";
 import { openPersonsBrowser } from "../support/process/persons-browser.ts";
@@ -9,7 +9,8 @@ import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 import { startPdfSite } from "../support/process/pdf-site.ts";
 
-const PATIENCE = { timeout: 30_000, interval: 100 };
+const PATIENCE = { timeout: 90_000, interval: 100 };
+vi.setConfig({ testTimeout: 400_000 });
 
 const site = await startEchoSite();
 const pdfs = await startPdfSite();

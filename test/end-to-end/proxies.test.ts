@@ -78,7 +78,7 @@ describe.skipIf(isMissing)("a managed proxy, by gateway and pool", { timeout: 12
   test("is listed, applied and told of as it was wished", async () => {
     const listed = async () => ProxyCountries.parse(await call("/proxy/countries"));
     // The pool is listed once its first heartbeat is heard.
-    await expect.poll(listed, { timeout: 10_000 }).toMatchObject({
+    await expect.poll(listed).toMatchObject({
       enabled: true,
       countries: ["de", "us"],
       tiers: { mobile: ["de", "us"], residential: [] },
@@ -110,7 +110,7 @@ describe.skipIf(isMissing)("a managed proxy, by gateway and pool", { timeout: 12
     await page.waitForSelector("h1");
     expect(await page.title()).toBe(MOBILE);
     await expect
-      .poll(() => read(session), { timeout: 10_000 })
+      .poll(() => read(session))
       .toMatchObject({
         proxy: { tier: "mobile", country: "us", timezoneId: "America/New_York" },
         proxyRungs: [{ tier: "mobile", reason: "status 403" }],

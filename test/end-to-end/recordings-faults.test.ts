@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionCreated } from "@svc/contract/browser/session.ts";
 import { type Page, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { killIfThere } from "../support/process/process-tree.ts";
 import { PoolProcess } from "../support/process/pool.ts";
@@ -16,8 +16,9 @@ const strictSite = await startEchoSite({
 });
 const SVC_EGRESS_ALLOW = `${site.addresses},${strictSite.addresses}`;
 const CLOCKS_MS = 1_000;
-/** A store that was away is tried again after up to half a minute. */
-const RECOVERED_MS = 60_000;
+/** A store that was away is tried again after up to half a minute, on a busy machine more than once. */
+const RECOVERED_MS = 120_000;
+vi.setConfig({ testTimeout: 400_000 });
 let stateDir: string;
 let gateway: TestGateway;
 let pool: PoolProcess;
@@ -210,9 +211,7 @@ describe("a replay", () => {
   test("says that it was cut where a page was too busy to give its last events", async () => {
     const { session, page } = await open();
     await page.goto(site.page("<p>words before the loop"));
-    await expect
-      .poll(() => pool.recordedText(), { timeout: 30_000 })
-      .toContain("words before the loop");
+    await expect.poll(() => pool.recordedText()).toContain("words before the loop");
     await page.evaluate("void setTimeout(() => { for (;;); })");
     await customer.release(session);
     const { text, events } = await customer.replay(session, RECOVERED_MS);
@@ -240,16 +239,15 @@ describe("a replay", () => {
     const { session, page } = await open();
     await page.goto(site.page("<p>words before the stop"));
     await pool.kill("SIGTERM");
-    expect((await customer.replay(session, 1_000)).text).toContain("words before the stop");
+    // Nobody is there who could store it later.
+    expect((await customer.replay(session)).text).toContain("words before the stop");
     await pool.restart();
   });
 
   test("of a pool that was killed is stored by its next start, and says that it was cut", async () => {
     const { session, page } = await open();
     await page.goto(site.page("<p>words before the kill"));
-    await expect
-      .poll(() => pool.recordedText(), { timeout: 30_000 })
-      .toContain("words before the kill");
+    await expect.poll(() => pool.recordedText()).toContain("words before the kill");
     await pool.kill("SIGKILL");
     await pool.restart();
     const { text, events } = await customer.replay(session, RECOVERED_MS);
@@ -260,13 +258,11 @@ describe("a replay", () => {
   test("waits for a store that is away", async () => {
     const { session, page } = await open();
     await page.goto(site.page("<p>words before the night"));
-    await (await page.context().newPage()).close();
+    await expect.poll(() => pool.recordedText()).toContain("words before the night");
     await gateway.close();
-    const [oldest = 0] = (await pool.processes("--remote-debugging-pipe")).toSorted(
-      (a, b) => a - b,
-    );
-    killIfThere(oldest);
-    await expect.poll(() => pool.waitingReplays(), { timeout: 30_000 }).toBe(1);
+    // That of the session, and those that wait for the next ones.
+    for (const pid of await pool.processes("--remote-debugging-pipe")) killIfThere(pid);
+    await expect.poll(() => pool.waitingReplays()).toBe(1);
     gateway = await testGateway(PATIENT, { port: Number(gateway.url.port), stateDir });
     expect((await customer.replay(session, RECOVERED_MS)).text).toContain("words before the night");
     await expect.poll(() => pool.waitingReplays()).toBe(0);

@@ -1,33 +1,35 @@
 // Pages that give a recorder more than it can take: the session goes on, and the replay has what is there in the end.
 import { type Page, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
 
 const MIB = 1024 ** 2;
-/** A page that is busy has some seconds to give its last events, and megabytes of them are stored then. */
-const BUSY_MS = 15_000;
-/** What is that large takes its time to be stored. */
-const MULTIPART_MS = 30_000;
-/** A page on a busy machine needs many times the seconds of its nine steps. */
-const DONE_MS = 75_000;
+/** A page on a busy machine needs many times the seconds of its steps. */
+const DONE = { timeout: 100_000 };
+/** To look at megabytes takes a moment. */
+const SOME = { interval: 1_000 };
+vi.setConfig({ testTimeout: 400_000 });
 const site = await startEchoSite();
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
 
 /** The replay of a session that shows a page of one script, and shows a last word when that is over. */
-async function recorded(script: string, work: (page: Page) => Promise<unknown>, waitMs = BUSY_MS) {
+async function recorded(script: string, work: (page: Page) => Promise<unknown>) {
   const session = await customer.create();
   const browser = await chromium.connect(session.wsEndpoint);
   const page = browser.contexts()[0]?.pages()[0];
   await page?.goto(site.page(`<body><script>${script}</script>`));
   if (page) await work(page);
   await page?.evaluate(`document.body.append("the last words")`);
+  // A release waits for 2.5 s, in which a busy computer moves no megabytes.
+  const isThere = async () => (await pool.recordedText()).includes("the last words");
+  await expect.poll(isThere, SOME).toBe(true);
   await customer.release(session);
-  const replay = await customer.replay(session, waitMs);
+  const replay = await customer.replay(session);
   await browser.close();
   expect(replay.events.at(-1)?.data).toMatchObject({ tag: "svc.end" });
   return replay;
@@ -69,7 +71,7 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
         if (n >= 30_000) { clearInterval(timer); document.title = "done"; }
       }, 10);`;
     const { text } = await recorded(script, (page) =>
-      page.waitForFunction(`document.title === "done"`),
+      page.waitForFunction(`document.title === "done"`, null, DONE),
     );
     expect(text).toContain("the last words");
   });
@@ -86,7 +88,7 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
       };
       draw();`;
     const { text } = await recorded(script, (page) =>
-      page.waitForFunction(`document.title === "done"`),
+      page.waitForFunction(`document.title === "done"`, null, DONE),
     );
     expect(text).toContain("the last words");
     expect(text.length).toBeLessThan(MIB);
@@ -107,10 +109,8 @@ describe.skipIf(await missingBrowser())("a recording of a page", () => {
         else document.title = "done";
       };
       step(1);`;
-    const { text, url } = await recorded(
-      script,
-      (page) => page.waitForFunction(`document.title === "done"`, null, { timeout: DONE_MS }),
-      MULTIPART_MS,
+    const { text, url } = await recorded(script, (page) =>
+      page.waitForFunction(`document.title === "done"`, null, DONE),
     );
     expect(text).toContain("the last words");
     const { headers, body } = await fetch(url.url);

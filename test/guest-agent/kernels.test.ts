@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { beginCode, missingPython, runCode } from "./code-rig.ts";
 import { AgentRig } from "./rig.ts";
@@ -50,8 +52,11 @@ describe.skipIf(missingPython)("a kernel that ends", () => {
   });
 
   test("fails the runs that waited for it", async () => {
-    const first = await begin("import os, time; time.sleep(0.2); os.abort()", "queue");
+    const waits = "while not os.path.exists('aborts'): time.sleep(0.01)";
+    const first = await begin(`import os, time\n${waits}\nos.abort()`, "queue");
     const second = await begin("1", "queue");
+    for (const { result } of [first, second]) result.catch(() => null);
+    await writeFile(join(rig.home, "aborts"), "");
     await expect(first.result).rejects.toMatchObject({
       message: expect.stringContaining("SIGABRT"),
     });

@@ -26,7 +26,8 @@ const LOOK = `xprop -root -notype _NET_ACTIVE_WINDOW _NET_CLIENT_LIST_STACKING &
 /** A window that is maximized takes no size. The place is that of the window, not of its frame. */
 const PLACE = `wmctrl -i -r "$1" -b remove,maximized_vert,maximized_horz
 exec wmctrl -i -r "$1" -e "10,$2,$3,$4,$5"`;
-const FOCUS = `exec timeout 5 xdotool windowactivate --sync "$1"`;
+/** A window under emulation may come to the front late: it is given nearly all of the time that an answer has. */
+const FOCUS = `exec timeout 12 xdotool windowactivate --sync "$1"`;
 
 export type Geometry = Pick<WindowInfo, "x" | "y" | "width" | "height">;
 interface Listed {

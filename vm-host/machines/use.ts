@@ -24,8 +24,8 @@ export class MachineUse {
 
   /** For how long nobody has used the machine. */
   get unusedMs(): number {
-    const { lastAt } = this;
-    return hostNowMs() - lastAt;
+    // Of one look at the clock: however long this process stands still in between, what is in use is not unused.
+    return this.#inFlight > 0 ? 0 : hostNowMs() - this.#lastAt;
   }
 
   /** Notes a use that is over at once. */

@@ -7,9 +7,10 @@ import { Rig } from "../rig.ts";
 import { CaptchaSite } from "./pages.ts";
 import { ProviderDouble } from "./provider-double.ts";
 
-const SOON = { timeout: 20_000 };
-/** In place of two minutes; a captcha is given its token in a second when nothing is in the way. */
-const PAGE_MS = 5_000;
+/** In place of two minutes; a captcha is given its token in three seconds when nothing is in the way. */
+const PAGE_MS = 15_000;
+/** The page's time is over first. */
+const CALL_MS = 3 * PAGE_MS;
 const OVER = "the time for this page is over";
 
 describe.skipIf(await missingKind("stealth"))("the time that captchas of a page may take", () => {
@@ -23,7 +24,7 @@ describe.skipIf(await missingKind("stealth"))("the time that captchas of a page 
     provider = await new ProviderDouble().start();
     rig = await Rig.start({
       kind: "stealth",
-      limits: { captchaLimits: { ...CAPTCHA_LIMITS, pageMs: PAGE_MS } },
+      limits: { captchaLimits: { ...CAPTCHA_LIMITS, pageMs: PAGE_MS, callMs: CALL_MS } },
       env: {
         SVC_EGRESS_ALLOW: new URL(site.origin).host,
         SVC_LOG_LEVEL: "info",
@@ -48,20 +49,20 @@ describe.skipIf(await missingKind("stealth"))("the time that captchas of a page 
   test("ends what is being solved, and nothing more of this page is paid for", async () => {
     provider.fault = "mute result";
     await page.goto(`${site.origin}/page/0`);
-    await expect.poll(failures, SOON).toEqual([expect.stringContaining(OVER)]);
+    await expect.poll(failures).toEqual([expect.stringContaining(OVER)]);
     // The call that the provider has not answered is given up.
-    await expect.poll(() => provider.left, SOON).toBe(1);
+    await expect.poll(() => provider.left).toBe(1);
     await page.evaluate(
       `document.body.innerHTML = '<div class="h-captcha" data-sitekey="late"></div>'`,
     );
-    await expect.poll(failures, SOON).toHaveLength(2);
+    await expect.poll(failures).toHaveLength(2);
     expect(failures()[1]).toContain(OVER);
     expect(provider.tasks).toHaveLength(1);
   });
 
   test("begins anew with the next page", async () => {
     await page.goto(`${site.origin}/page/0`);
-    await expect.poll(() => page.title(), SOON).toMatch(/^called TOKEN/);
+    await expect.poll(() => page.title()).toMatch(/^called TOKEN/);
     expect(provider.tasks).toHaveLength(1);
   });
 });

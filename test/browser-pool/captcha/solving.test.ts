@@ -8,10 +8,10 @@ import { type CaptchaPage, CaptchaSite, PAGES } from "./pages.ts";
 import { ProviderDouble, tokenOf } from "./provider-double.ts";
 
 const isMissing = Boolean((await missingStealth()) ?? (await missingBrowser()));
-const SOON = { timeout: 20_000 };
+const SOON = { timeout: 100_000 };
 const FORMS = Object.entries(PAGES).map(([name, page], at) => ({ name, page, at }));
 
-describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 }, () => {
+describe.skipIf(isMissing)("a session with captchas solved", { timeout: 240_000 }, () => {
   let rig: Rig;
   let site: CaptchaSite;
   let provider: ProviderDouble;
@@ -140,7 +140,7 @@ describe.skipIf(isMissing)("a session with captchas solved", { timeout: 120_000 
     );
     const page = await session();
     await page.goto(`${site.origin}/forging`, { waitUntil: "commit" });
-    await expect.poll(() => provider.tasks.length, { timeout: 60_000 }).toBe(20);
+    await expect.poll(() => provider.tasks.length, SOON).toBe(20);
     let loads = 0;
     page.on("load", () => (loads += 1));
     await expect.poll(() => loads, SOON).toBeGreaterThan(2);

@@ -39,7 +39,7 @@ function exits() {
 }
 const sticky = (session: string): ExitWish => ({ ...ANY_EXIT, sticky: { session, minutes: 5 } });
 
-describe("an exit that does not answer in time", { timeout: 20_000 }, () => {
+describe("an exit that does not answer in time", () => {
   test("is waited for by one create; those after it do without at once", async () => {
     const { exits: all, log } = exits();
     upstream.fault = "mute";

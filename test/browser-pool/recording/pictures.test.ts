@@ -12,7 +12,7 @@ import { openPersonsBrowser } from "../../support/process/persons-browser.ts";
 import { startEchoSite } from "../../support/process/recorded.ts";
 import { RecordedDocument } from "./recorded-document.ts";
 
-const PATIENCE = { timeout: 30_000, interval: 100 };
+const PATIENCE = { timeout: 100_000, interval: 100 };
 const CHART = `<canvas id=c width=400 height=200></canvas>
   <script>const pen = c.getContext("2d"); pen.fillStyle = "red"; pen.fillRect(0, 0, 400, 200)</script>`;
 /** Draws red with WebGL, which keeps nothing of it for the next frame. */

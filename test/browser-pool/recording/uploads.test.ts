@@ -62,7 +62,7 @@ test("a replay of a store that is away stays on the disk until it is stored", as
   const one = await replay("a");
   await uploads.add(one);
   expect(await isThere(one.path)).toBe(true);
-  await expect.poll(() => store.stored, { timeout: 10_000 }).toEqual(["a"]);
+  await expect.poll(() => store.stored).toEqual(["a"]);
   await expect.poll(() => isThere(one.path)).toBe(false);
 });
 

@@ -76,7 +76,10 @@ const CODE = page(
     "Verify",
   ),
 );
-const SMS = page("Check your phone", "<p>We sent a number to your phone. Approve it there.</p>");
+const SMS = page(
+  "Check your phone",
+  "<p>We sent a number to your phone. Approve it there.</p><img src=/last>",
+);
 const WRONG = page(
   "Sign in",
   `<p id=wrong>Wrong password.</p>${form("/one", user + password, "Sign in")}`,
@@ -92,10 +95,15 @@ export interface LoginSite extends Site {
   otherAddress: string;
   attempts: number;
   leaked: string;
+  /** What the page of another second factor waits for: it has not loaded before. */
+  last: Promise<void>;
 }
 
 export async function startLoginSite(): Promise<LoginSite> {
-  const server = createServer((request, response) => void answer(request, response));
+  // A page may be closed while it still sends.
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -106,6 +114,7 @@ export async function startLoginSite(): Promise<LoginSite> {
     otherAddress: `localhost:${port}`,
     attempts: 0,
     leaked: "",
+    last: Promise.resolve(),
     close: () => {
       server.close();
       server.closeAllConnections();
@@ -139,6 +148,11 @@ export async function startLoginSite(): Promise<LoginSite> {
       if (path === "/second") return html(CODE);
       if (path === "/sms") return html(SMS);
       return go("/home", ["sid=ada; Max-Age=3600; Path=/"]);
+    }
+    if (path === "/last") {
+      await site.last;
+      response.writeHead(404).end();
+      return;
     }
     if (path === "/elsewhere") return go(`${site.otherUrl}one`);
     if (path === "/home") {

@@ -6,7 +6,7 @@ import { missingMachine } from "../rig/needs.ts";
 import { PackageServers } from "../rig/package-servers.ts";
 import { Rig } from "../rig/rig.ts";
 
-const MACHINE_MS = 400_000;
+const MACHINE_MS = 800_000;
 const isRoot = process.getuid?.() === 0;
 const hindrance = (await missingMachine()) ?? (isRoot ? undefined : "a network needs root");
 

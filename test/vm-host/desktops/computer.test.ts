@@ -36,16 +36,20 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
     return openControlClient(url, headers);
   }
 
+  /** A shell line: ends the programs of a name, of which nothing is to be taken for that of the next one. */
+  const end = (name: string): string =>
+    `pkill ${name}; while pgrep -x ${name} >/dev/null; do sleep 0.1; done;`;
+
   /** A program in a terminal, once keys go to its window; those before it are closed. */
   async function inTerminal(title: string, program: string): Promise<void> {
-    const start = `pkill lxterminal; setsid lxterminal -t ${title} -e ${program} >/dev/null 2>&1 &`;
+    const start = `${end("lxterminal")} setsid lxterminal -t ${title} -e ${program} >/dev/null 2>&1 &`;
     const isActive = `xdotool getactivewindow getwindowname | grep -q ${title}`;
     await rig.sh("one", `${start} until ${isActive} 2>/dev/null; do sleep 0.2; done`);
   }
 
   /** A window that tells of the mouse, in the middle of the screen. */
   async function mouseWindow(): Promise<void> {
-    const start = "pkill xev; setsid xev -geometry 400x300+300+200 -event mouse > /tmp/xev 2>&1 &";
+    const start = `${end("xev")} setsid xev -geometry 400x300+300+200 -event mouse > /tmp/xev 2>&1 &`;
     const isThere = "xdotool search --onlyvisible --name 'Event Tester'";
     await rig.sh("one", `${start} until ${isThere}; do sleep 0.2; done`);
   }
@@ -91,7 +95,7 @@ describe.skipIf(await missingDesktop())("computer.*", { timeout: MACHINE_MS }, (
       await ask("computer.key", { key: "Return" });
       return rig.sh("one", "[ -s /tmp/typed ] && echo yes");
     };
-    await expect.poll(taken, { timeout: 60_000, interval: 500 }).toBe("yes");
+    await expect.poll(taken, { timeout: 120_000, interval: 500 }).toBe("yes");
     await ask("computer.type", { text: `${TEXT}\n` });
     await ask("computer.key", { key: "ctrl+d" });
     const typed = "while pgrep -x cat >/dev/null; do sleep 0.1; done; cat /tmp/typed";

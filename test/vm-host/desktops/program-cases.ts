@@ -53,7 +53,16 @@ export function programCases(desktop: () => Desktop): void {
     expect(Buffer.byteLength(text)).toBeGreaterThan(CLIPBOARD_BYTES - 100);
     await ask("computer.clipboardSet", { text });
     expect((await ask("computer.clipboardGet", {})).text === text).toBe(true);
-    await desktop().inTerminal("pasting", "'sh -c \"cat > /tmp/typed\"'");
+    await desktop().inTerminal("pasting", "'sh -c \"cat >> /tmp/typed\"'");
+    // It has its window before it takes keys. Keys keep their order: after the last one none is to come.
+    const taken = async (): Promise<string> => {
+      await ask("computer.key", { key: "Return" });
+      return sh("[ -s /tmp/typed ] && echo yes");
+    };
+    await expect.poll(taken, PATIENCE).toBe("yes");
+    await ask("computer.type", { text: "last\n" });
+    await expect.poll(() => sh("tail -n 1 /tmp/typed"), PATIENCE).toBe("last");
+    await sh(": > /tmp/typed");
     await ask("computer.key", { key: "ctrl+shift+v" });
     const size = () => sh("stat -c %s /tmp/typed");
     await expect.poll(size, PATIENCE).toBe(String(Buffer.byteLength(text)));

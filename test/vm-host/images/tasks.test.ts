@@ -44,6 +44,8 @@ describe.skipIf(await missingMachine())("tasks of a machine", { timeout: MACHINE
     caller.abort();
     expect(await bomb).toMatchObject({ name: "AbortError" });
     await expect.poll(isRefused, PATIENCE).toBe(false);
-    expect(await rig.exec("one", "pgrep", ["-x", "bash"])).toMatchObject({ exitCode: 1 });
+    // What was killed is there until it is reaped.
+    const left = () => rig.exec("one", "pgrep", ["-x", "bash"]);
+    await expect.poll(left, PATIENCE).toMatchObject({ exitCode: 1 });
   });
 });

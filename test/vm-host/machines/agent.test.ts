@@ -9,7 +9,7 @@ import { pause, resume } from "../rig/acts.ts";
 import { Rig, pathOf } from "../rig/rig.ts";
 
 const MACHINE_MS = 400_000;
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 300_000;
 /** A ping that takes so long is asked of an agent that is held. */
 const SILENT_MS = 5_000;
 

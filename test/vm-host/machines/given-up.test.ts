@@ -7,7 +7,7 @@ import { cacheDirOf } from "../../../vm-host/config.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig } from "../rig/rig.ts";
 
-const MACHINE_MS = 200_000;
+const MACHINE_MS = 400_000;
 const COMMON = { cpu: VM_SIZES.cpu.default, memMb: VM_SIZES.memMb.default };
 
 /** A host that has an image and no golden machine yet: its first machine has to boot. */

@@ -5,8 +5,6 @@ import { type AddressInfo, type Server, Socket, connect, createServer } from "no
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import {
   FRAME_HEADER_BYTES,
   type FrameKind,
@@ -19,17 +17,10 @@ import { WebSocket } from "ws";
 import { GuestPort } from "../../../vm-host/guest/port.ts";
 import { openControl } from "../../../vm-host/server/control.ts";
 import type { Vm } from "../../../vm-host/machines/vm.ts";
+import { keptBytes } from "../hostile/bed.ts";
 
 const FORGERIES = 20_000;
 const MIB = 1024 * 1024;
-
-/** Bytes of buffers that somebody still holds. */
-function kept(): number {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
-  collect();
-  return process.memoryUsage().external;
-}
 
 /** The same sequence for the same seed. */
 function random(seed: number): (below: number) => number {
@@ -122,11 +113,11 @@ function forgedCall(below: (limit: number) => number, connection: number): Uint8
 
 test("a frame of 4 GiB is skipped, not kept, and a new life begins after it", async () => {
   guest.write(header(0xffff_ffff, 1, 2));
-  const before = kept();
+  const before = await keptBytes();
   // One block for all: what is measured is what the host keeps, not what this side has yet to give back.
   const block = Buffer.alloc(MIB, 0xaa);
   for (let sent = 0; sent < 256; sent += 1) if (!guest.write(block)) await once(guest, "drain");
-  expect(kept() - before).toBeLessThan(32 * MIB);
+  expect((await keptBytes()) - before).toBeLessThan(32 * MIB);
   // An agent that is started again calls; what was half said is forgotten.
   const answered = once(guest, "data");
   guest.write(FIRST_SYNC_WORD);

@@ -1,8 +1,11 @@
+import { once } from "node:events";
 import { StateRefused, VmPaused, VmParked } from "@svc/contract/host-protocol/vm-states.ts";
 import { VmMetrics } from "@svc/contract/vm/metrics.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { WebSocket } from "ws";
 import { openControlClient } from "../../support/process/control-client.ts";
-import { bodyOf, drafted, pause, post, resume } from "../rig/acts.ts";
+import { signalIfThere } from "../../support/process/process-tree.ts";
+import { bodyOf, drafted, pause, pidsOf, post, resume } from "../rig/acts.ts";
 import { missingMachine } from "../rig/needs.ts";
 import { Rig, pathOf } from "../rig/rig.ts";
 
@@ -22,6 +25,14 @@ describe.skipIf(await missingMachine())("the use of a machine", { timeout: LONG 
     const { url, headers } = await rig.socket(id);
     return openControlClient(url, headers);
   };
+  /** Resolves when the host has all that was sent before. */
+  async function heard(socket: WebSocket): Promise<void> {
+    socket.ping();
+    await once(socket, "pong");
+  }
+  function signalAll(signal: NodeJS.Signals): void {
+    for (const pid of pidsOf(rig)) signalIfThere(pid, signal);
+  }
   const rest = (id: string, act: string, unusedMs: number) => post(rig, id, act, { unusedMs });
   async function busy(id: string, act: string, unusedMs: number): Promise<number> {
     const refused = StateRefused.parse(await bodyOf(await rest(id, act, unusedMs), 409));
@@ -39,8 +50,11 @@ describe.skipIf(await missingMachine())("the use of a machine", { timeout: LONG 
 
   test("refuses every rest while a command runs, and later while the last use is too new", async () => {
     await rig.place("used");
-    const command = rig.sh("used", "sleep 3; echo done");
+    const wait = "touch /run/begun; until [ -e /run/go ]; do sleep 0.2; done; echo done";
+    const command = rig.sh("used", wait);
+    await expect.poll(() => rig.sh("used", "ls /run/begun")).toBe("/run/begun");
     for (const act of ["park", "pause", "end"]) expect(await busy("used", act, 1)).toBe(0);
+    await rig.sh("used", "touch /run/go");
     expect(await command).toBe("done");
     for (const act of ["park", "pause", "end"])
       expect(await busy("used", act, HOUR_MS)).toBeLessThan(60_000);
@@ -54,8 +68,9 @@ describe.skipIf(await missingMachine())("the use of a machine", { timeout: LONG 
 
   test("does not keep a customer from a pause: what is under way is interrupted", async () => {
     await rig.place("ordered");
-    const { client } = await control("ordered");
+    const { client, socket } = await control("ordered");
     const cut = client.ask("commands.run", { cmd: "sleep", args: ["600"] }).catch(() => "cut");
+    await heard(socket);
     expect(await busy("ordered", "pause", 1)).toBe(0);
     expect((await pause(rig, "ordered")).state).toBe("paused");
     expect(await cut).toBe("cut");
@@ -64,17 +79,19 @@ describe.skipIf(await missingMachine())("the use of a machine", { timeout: LONG 
 
   test("that comes while the machine is saved is answered: the machine goes on, parked before or not", async () => {
     await rig.place("saved");
-    // So much memory that to save it takes a while.
-    await rig.sh("saved", "dd if=/dev/zero of=/dev/shm/f bs=1M count=200");
-    const { client, hello } = await control("saved");
+    const { client, hello, socket } = await control("saved");
     await hello;
     for (const isParked of [false, true]) {
       if (isParked) await bodyOf(await rest("saved", "park", 0), 200);
       const saving = drafted(rig.stateDir);
+      // Its process stands still, and with it the saving, until the request is there.
+      signalAll("SIGSTOP");
       const pausing = busy("saved", "pause", 0);
       await saving;
-      const answer = await client.ask("commands.run", { cmd: "echo", args: ["here"] });
-      expect(answer.stdout).toBe("here\n");
+      const answer = client.ask("commands.run", { cmd: "echo", args: ["here"] });
+      await heard(socket);
+      signalAll("SIGCONT");
+      expect((await answer).stdout).toBe("here\n");
       await pausing;
       expect(await rig.sh("saved", "echo still")).toBe("still");
     }

@@ -103,9 +103,11 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await rig.place("many");
     const answers = Promise.all(Array.from({ length: 20 }, () => pause(rig, "many")));
     const [first, ...rest] = await answers;
-    for (const one of rest) expect(one).toEqual(first);
+    // One that came when the others were over has the same record, but a time of its own.
+    const { state, recordId, sizeBytes } = first ?? {};
+    for (const one of rest) expect(one).toMatchObject({ state, recordId, sizeBytes });
     await rig.gateway.report("many", ({ state }) => state === "paused");
-    expect(await pause(rig, "many")).toMatchObject({ sizeBytes: first?.sizeBytes });
+    expect(await pause(rig, "many")).toMatchObject({ recordId, sizeBytes });
     await resume(rig, "many");
     const begun = drafted(rig.stateDir);
     const again = pause(rig, "many");
