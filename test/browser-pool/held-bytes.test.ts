@@ -57,7 +57,10 @@ describe("bytes on their way to a browser", () => {
     flow.check();
     expect(senders.map(({ isHeld }) => isHeld)).toEqual([true, true]);
     output.resume();
-    await vi.waitFor(() => expect(senders.map(({ isHeld }) => isHeld)).toEqual([false, false]));
+    await vi.waitFor(
+      () => expect(senders.map(({ isHeld }) => isHeld)).toEqual([false, false]),
+      60_000,
+    );
   });
 
   test("cut the client that stops in the middle of its call", async () => {

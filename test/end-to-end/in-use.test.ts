@@ -29,7 +29,7 @@ const UPLOAD_BYTES = 64 * 1024;
 /** Each kind of rest, with the shortest windows there are. */
 const RESTS = [
   { rest: "a park", body: { timeoutMs: 600_000, lifecycle: { parkAfterMs: 2000 } } },
-  { rest: "an idle pause", body: { timeoutMs: 3000, lifecycle: { autoResume: true } } },
+  { rest: "an idle pause", body: { timeoutMs: 4000, lifecycle: { autoResume: true } } },
   {
     rest: "hibernation",
     body: {
