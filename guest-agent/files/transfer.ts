@@ -94,7 +94,10 @@ async function receive(
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
+  let isOver = false;
   stream.onBytes((_channel, part) => {
+    // What was under way as the call was cancelled: added now, it would stay in the file.
+    if (isOver) return;
     if (part.length > 0) return writer.add(part).catch(reject);
     return writer.finish().then(resolve, reject);
   });
@@ -104,6 +107,7 @@ async function receive(
     return bytes;
   } finally {
     signal.removeEventListener("abort", stop);
+    isOver = true;
     // The file stays open until the last write has come back.
     await writer.settled();
   }

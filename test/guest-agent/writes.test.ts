@@ -13,7 +13,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { RequestContext } from "@svc/contract/control-channel/rpc-server.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { writeFile } from "../../guest-agent/files/transfer.ts";
 import { AgentRig } from "./rig.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -78,6 +80,25 @@ describe("a write that fails leaves the old content, and nothing beside", () => 
     writeFileSync(path, "old");
     await cancelled(path, { append: true });
     await expect.poll(() => readFileSync(path, "utf8")).toBe("old");
+  });
+
+  test("when bytes still come after it was cancelled", async () => {
+    const path = join(folderOf("late"), "log");
+    writeFileSync(path, "old");
+    const abort = new AbortController();
+    let take: (channel: number, part: Uint8Array) => unknown = () => {};
+    const stream = { onBytes: (listener: typeof take) => void (take = listener) };
+    const context = { stream, signal: abort.signal } as unknown as RequestContext;
+    let isOver = false;
+    const writing = writeFile({ path, append: true }, context).finally(() => (isOver = true));
+    const refused = expect(writing).rejects.toThrow("enough");
+    for (let parts = 0; !isOver; parts += 1) {
+      if (parts === 100) abort.abort(new Error("enough"));
+      take(0, Buffer.alloc(1024, "n"));
+      await new Promise(setImmediate);
+    }
+    await refused;
+    expect(readFileSync(path, "utf8")).toBe("old");
   });
 
   test.skipIf(!isRoot)("when the disk is full", async () => {
