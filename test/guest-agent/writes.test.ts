@@ -91,13 +91,13 @@ describe("a write that fails leaves the old content, and nothing beside", () => 
     const context = { stream, signal: abort.signal } as unknown as RequestContext;
     let isOver = false;
     const writing = writeFile({ path, append: true }, context).finally(() => (isOver = true));
-    const refused = expect(writing).rejects.toThrow("enough");
+    writing.catch(() => null);
     for (let parts = 0; !isOver; parts += 1) {
       if (parts === 100) abort.abort(new Error("enough"));
       take(0, Buffer.alloc(1024, "n"));
       await new Promise(setImmediate);
     }
-    await refused;
+    await expect(writing).rejects.toThrow("enough");
     expect(readFileSync(path, "utf8")).toBe("old");
   });
 
