@@ -96,7 +96,7 @@ async function receive(
   if (signal.aborted) stop();
   let isOver = false;
   stream.onBytes((_channel, part) => {
-    // What was under way as the call was cancelled: added now, it would stay in the file.
+    // Bytes may be under way as the call is cancelled: added now, they would stay in the file.
     if (isOver) return;
     if (part.length > 0) return writer.add(part).catch(reject);
     return writer.finish().then(resolve, reject);

@@ -28,7 +28,7 @@ export interface Attachment {
 }
 
 /** How long a page's answer is waited for. */
-const ANSWER_MS = 10_000;
+export const ANSWER_MS = 10_000;
 const WORLD = "svc";
 
 /** An attached target: a tab, or a frame that has a process of its own. */

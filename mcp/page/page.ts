@@ -1,6 +1,6 @@
 import type { CdpSession } from "@svc/sdk/cdp.ts";
 import { ToolError } from "../tool.ts";
-import { Attached } from "./attached.ts";
+import { ANSWER_MS, Attached } from "./attached.ts";
 import { type Element, Frame } from "./frame.ts";
 import { Loads } from "./loads.ts";
 import { WHERE } from "./scripts.ts";
@@ -22,7 +22,6 @@ const ASKED_MS = 1_000;
 /** How long a document that an action leads to is waited for. */
 const SETTLE_MS = 5_000;
 const OPENED_MS = 2_000;
-const READY_MS = 10_000;
 
 /** A tab that is driven. */
 export class Page {
@@ -80,7 +79,7 @@ export class Page {
   /** Whether the page's process answers: it has crashed, or is held up by a dialog or a script, when it does not. */
   async answers(): Promise<boolean> {
     const isKnown = (): boolean => this.#isEnabled || this.isGone;
-    await this.loads.until(isKnown, READY_MS, this.tabs.signal);
+    await this.loads.until(isKnown, ANSWER_MS, this.tabs.signal);
     return this.#isEnabled && !this.isGone;
   }
 

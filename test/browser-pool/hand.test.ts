@@ -1,4 +1,4 @@
-// What a person does goes to a page that waits for them, and not before.
+// Input of a person goes to a page that waits for them, and not before.
 import { expect, test } from "vitest";
 import type { OwnClient } from "../../browser-pool/cdp/own-client.ts";
 import { Hand } from "../../browser-pool/observing/hand.ts";

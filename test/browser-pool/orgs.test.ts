@@ -44,7 +44,7 @@ describe.skipIf(await missingBrowser())("Playwrights of two orgs on one pool", (
 
   test("a pattern without an end stops the clients of its own org, until that Playwright is ended", async () => {
     for (const id of ["a1@org_a", "a2@org_a", "b1@org_b"]) await rig.place(id);
-    // One after the other: on a busy machine each takes much of the time that a client has.
+    // Clients come one after the other: on a busy machine each takes much of the time that a client has.
     const attacker = await byWire(rig, "a1@org_a");
     const same = await RawWire.open(rig, "a2@org_a", "1.65");
     const other = await byWire(rig, "b1@org_b");

@@ -13,7 +13,7 @@ describe.skipIf(await missingBrowser())("what a browser behind the forwarder tel
   let origins: Record<string, OddOrigin>;
   let refused: string;
   const urlOf = (name: string): string => `${origins[name]?.url}/`;
-  /** What the good origin was asked. A browser that waits for a connection opens another one, and one of them says nothing. */
+  /** The first request that the good origin got. A browser that waits for a connection opens another, and one of the two stays silent. */
   const heardSince = (count: number): string | undefined =>
     origins.good?.heard.slice(count).find((text) => text !== "");
 

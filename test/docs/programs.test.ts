@@ -86,7 +86,7 @@ describe.skipIf(missing)("the programs of the pages", { timeout: LONG }, () => {
 
   test("leave no session and no machine", async () => {
     const left = async () => ({
-      // One without a lease ends a while after its client has gone.
+      // A session without a lease ends a while after its client has gone.
       sessions: await (await machines.call("/sessions?status=active")).json(),
       sandboxes: await (await machines.call("/sandboxes?state=running")).json(),
     });

@@ -260,7 +260,7 @@ describe("a replay", () => {
     await page.goto(site.page("<p>words before the night"));
     await expect.poll(() => pool.recordedText()).toContain("words before the night");
     await gateway.close();
-    // That of the session, and those that wait for the next ones.
+    // The session's browser is killed, and those that wait for the next sessions.
     for (const pid of await pool.processes("--remote-debugging-pipe")) killIfThere(pid);
     await expect.poll(() => pool.waitingReplays()).toBe(1);
     gateway = await testGateway(PATIENT, { port: Number(gateway.url.port), stateDir });

@@ -75,7 +75,7 @@ const ENDS: Record<string, (run: Run) => Promise<unknown>> = {
   "whose deadline comes": async () => {},
   "whose browser is killed": async (run) => {
     await flush(run);
-    // That of the session: the others wait for the next sessions, or are of one that has just ended.
+    // The session's browser is among them: the others wait for the next sessions, or are of a session that has just ended.
     for (const pid of await pool.processes("--remote-debugging-pipe")) killIfThere(pid);
   },
 };
@@ -97,7 +97,7 @@ async function record(kind: BrowserKind, count: number, content: string, end: st
 /** The reason of a replay that ends without the last events of a page. */
 const TOO_BUSY = "a page was too busy to give its last events";
 
-/** What a replay has of so many pages, and what it says of that. */
+/** Whether a replay has the words of so many pages, and whether it says where it has not. */
 function judged({ text, tabs, events }: Replay, count: number) {
   const words = Array.from({ length: count }, (_, n) => `word-${n}-end`);
   const lost = words.filter((word) => !text.includes(word));

@@ -2,7 +2,7 @@ import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import type { Exec, ExecResult } from "@svc/contract/vm/exec.ts";
 
 /** Longest time of a program that asks the desktop something. One that owns a window or the clipboard may never answer it. */
-const ANSWER_MS = 15_000;
+export const ANSWER_MS = 15_000;
 
 /** What runs programs in a desktop. */
 export interface Shell {

@@ -5,7 +5,7 @@ import {
 } from "@svc/contract/control-channel/computer-methods.ts";
 import { refuse } from "@svc/contract/control-channel/refusals.ts";
 import { setTimeout as wait } from "node:timers/promises";
-import { type Shell, ask, linesOf, short } from "./shell.ts";
+import { ANSWER_MS, type Shell, ask, linesOf, short } from "./shell.ts";
 
 /** Windows within windows that are looked through for those of programs. */
 const MOST_LINES = 50_000;
@@ -27,7 +27,8 @@ const LOOK = `xprop -root -notype _NET_ACTIVE_WINDOW _NET_CLIENT_LIST_STACKING &
 const PLACE = `wmctrl -i -r "$1" -b remove,maximized_vert,maximized_horz
 exec wmctrl -i -r "$1" -e "10,$2,$3,$4,$5"`;
 /** A window under emulation may come to the front late: it is given nearly all of the time that an answer has. */
-const FOCUS = `exec timeout 12 xdotool windowactivate --sync "$1"`;
+const FOCUS_S = ANSWER_MS / 1_000 - 3;
+const FOCUS = `exec timeout ${FOCUS_S} xdotool windowactivate --sync "$1"`;
 
 export type Geometry = Pick<WindowInfo, "x" | "y" | "width" | "height">;
 interface Listed {

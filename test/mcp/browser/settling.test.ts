@@ -1,4 +1,4 @@
-// What an action leads to, of a page that is busy: its navigation is told after the input was answered.
+// Actions on a busy page: the navigation that an action leads to is told after the input was answered.
 import type { Cdp, CdpListener } from "@svc/sdk/cdp.ts";
 import { expect, test } from "vitest";
 import { Page } from "../../../mcp/page/page.ts";

@@ -95,7 +95,7 @@ export interface LoginSite extends Site {
   otherAddress: string;
   attempts: number;
   leaked: string;
-  /** What the page of another second factor waits for: it has not loaded before. */
+  /** The page of another second factor has not loaded before this resolves. */
   last: Promise<void>;
 }
 

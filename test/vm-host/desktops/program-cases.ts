@@ -54,7 +54,7 @@ export function programCases(desktop: () => Desktop): void {
     await ask("computer.clipboardSet", { text });
     expect((await ask("computer.clipboardGet", {})).text === text).toBe(true);
     await desktop().inTerminal("pasting", "'sh -c \"cat >> /tmp/typed\"'");
-    // It has its window before it takes keys. Keys keep their order: after the last one none is to come.
+    // A terminal has its window before it takes keys. Keys keep their order: after the last one none is to come.
     const taken = async (): Promise<string> => {
       await ask("computer.key", { key: "Return" });
       return sh("[ -s /tmp/typed ] && echo yes");

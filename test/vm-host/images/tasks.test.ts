@@ -44,7 +44,7 @@ describe.skipIf(await missingMachine())("tasks of a machine", { timeout: MACHINE
     caller.abort();
     expect(await bomb).toMatchObject({ name: "AbortError" });
     await expect.poll(isRefused, PATIENCE).toBe(false);
-    // What was killed is there until it is reaped.
+    // Killed processes are there until they are reaped.
     const left = () => rig.exec("one", "pgrep", ["-x", "bash"]);
     await expect.poll(left, PATIENCE).toMatchObject({ exitCode: 1 });
   });

@@ -133,7 +133,7 @@ print("after", kept)`;
 
   test("code that waits for itself is interrupted in time, and its variables stay", async () => {
     const { client, socket } = await connect("two");
-    // What makes tracebacks is loaded with the first one: a cell has but a moment to end once it is interrupted.
+    // The first error loads the module of tracebacks: a cell has but a moment to end once it is interrupted.
     await run("two", "1 / 0");
     const code =
       "import threading; kept = 1; lock = threading.Lock(); lock.acquire(); lock.acquire()";

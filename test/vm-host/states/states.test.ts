@@ -103,7 +103,7 @@ describe.skipIf(await missingMachine())("states", { timeout: MACHINE_MS }, () =>
     await rig.place("many");
     const answers = Promise.all(Array.from({ length: 20 }, () => pause(rig, "many")));
     const [first, ...rest] = await answers;
-    // One that came when the others were over has the same record, but a time of its own.
+    // A pause that came when the others were over has the same record, but a time of its own.
     const { state, recordId, sizeBytes } = first ?? {};
     for (const one of rest) expect(one).toMatchObject({ state, recordId, sizeBytes });
     await rig.gateway.report("many", ({ state }) => state === "paused");
